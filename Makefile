@@ -29,9 +29,10 @@ check: venv ## lint, format, types, architecture
 
 bench: $(BENCH_STAMP) ## every benchmark, beside its peers
 	@set -e; for file in benchmarks/bench_*.py; do echo "== $$file"; .venv-bench/bin/python $$file; done
-$(BENCH_STAMP): benchmarks/requirements.txt pyproject.toml
+$(BENCH_STAMP): constraints-bench.txt pyproject.toml
 	test -f $(BENCH_STAMP) || python3 -m venv --clear .venv-bench
-	.venv-bench/bin/pip install --quiet -r benchmarks/requirements.txt -e '.[all]'
+	.venv-bench/bin/pip install --quiet --require-hashes -r constraints-bench.txt
+	.venv-bench/bin/pip install --quiet --no-deps --no-build-isolation -e .
 	touch $(BENCH_STAMP)
 
 docs: venv ## the reference pages
