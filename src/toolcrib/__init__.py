@@ -1,0 +1,1 @@
+"""Toolcrib: define, find, stack, hand over, run and govern the tools of AI agents."""

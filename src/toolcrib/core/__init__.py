@@ -1,0 +1,1 @@
+"""What a tool is and what may happen to it. Pure: no I/O, no clock, no environment, no logging."""

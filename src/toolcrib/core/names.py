@@ -1,0 +1,37 @@
+"""The rules for names."""
+
+from __future__ import annotations
+
+import re
+
+from toolcrib.core.errors import InvalidNameError
+
+MAX_LENGTH = 128
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,127}")
+_KEBAB = re.compile(r"[a-z][a-z0-9-]*[a-z0-9]")
+
+
+def check_name(name: object) -> str:
+    """``name`` unchanged, or InvalidNameError."""
+    if isinstance(name, str) and _NAME.fullmatch(name):
+        return name
+    raise InvalidNameError(
+        f"{_shown(name)} is not a tool name; use 1 to {MAX_LENGTH} letters, digits, '_', '-' or '.', "
+        "starting with a letter or digit"
+    )
+
+
+def check_kebab_name(name: object) -> str:
+    """``name`` unchanged where it is kebab-case of 2 to 50 characters, or InvalidNameError."""
+    if isinstance(name, str) and 2 <= len(name) <= 50 and _KEBAB.fullmatch(name):
+        return name
+    raise InvalidNameError(
+        f"{_shown(name)} is not a kebab-case tool name; use 2 to 50 lower-case letters, digits and '-', "
+        "starting with a letter, such as 'read-file'"
+    )
+
+
+def _shown(name: object) -> str:
+    text = repr(name)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,189 @@
+"""ToolSpec: what a tool is, said once.
+
+Every field has one idea of absence: text is the empty string, a list is the empty tuple, a mapping is the empty dict.
+``parameters`` is always a JSON Schema of an object.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from toolcrib.core.errors import InvalidNameError, ToolValidationError
+from toolcrib.core.names import check_name
+from toolcrib.core.safety import SafetyLevel
+from toolcrib.core.schema import JsonSchema, compile_schema
+
+Isolation = Literal["", "inline", "thread", "process"]
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False)
+
+
+class ToolExample(_Value):
+    """One use of a tool. ``call`` is the use as text, where that is all there is: ``click(selector="#ok")``."""
+
+    description: str = ""
+    input: dict[str, Any] = Field(default_factory=dict)
+    output: Any = None
+    explanation: str = ""
+    call: str = ""
+
+
+class Binding(_Value):
+    """How a catalogued spec becomes runnable, as data; empty means that only its description is known."""
+
+    python: str = Field("", description="'package.module:attribute' of a tool, a function or a tool class")
+    service_url: str = Field("", description="an HTTP service that takes the arguments as JSON")
+    system_function_rpc_id: str = Field("", description="a function that the host process has registered")
+    source_code_link: str = Field("", description="an uploaded bundle")
+    mcp: str = Field("", description="an MCP server's address or command")
+
+    def __bool__(self) -> bool:
+        return any(self.__dict__.values())
+
+
+def no_parameters() -> JsonSchema:
+    return {"type": "object", "properties": {}}
+
+
+class ToolSpec(_Value):
+    """The one record of a tool. Frozen: a change is a copy (``spec.with_changes(...)``)."""
+
+    # Identity
+    name: str
+    display_name: str = ""
+    description: str
+    version: str = ""
+    author: str = ""
+    deprecated: bool = False
+    replaced_by: str = ""
+    # Classification
+    tool_type: str = ""
+    category: str = ""
+    tags: tuple[str, ...] = ()
+    capabilities: tuple[str, ...] = ()
+    # Interface
+    parameters: JsonSchema = Field(default_factory=no_parameters)
+    returns: JsonSchema = Field(default_factory=dict, description="JSON Schema of the result; empty means any")
+    returns_description: str = ""
+    api_spec: dict[str, Any] = Field(
+        default_factory=dict, description="the interface as published, where it says more than parameters and returns"
+    )
+    actions: dict[str, Any] = Field(default_factory=dict, description="custom actions in the publisher's own DSL")
+    # Usage
+    examples: tuple[ToolExample, ...] = ()
+    usage_notes: str = ""
+    limitations: tuple[str, ...] = ()
+    manual: str = ""
+    # Stacking
+    compatibilities: tuple[str, ...] = ()
+    incompatible_with: tuple[str, ...] = ()
+    required_config: tuple[str, ...] = ()
+    package_name: str = ""
+    pip_install_command: str = ""
+    # Model fit
+    required_capabilities: tuple[str, ...] = ()
+    optimal_capabilities: tuple[str, ...] = ()
+    requires_page: bool = False
+    is_terminal: bool = False
+    # Execution
+    execution_mode: str = ""
+    isolation: Isolation = ""
+    timeout_seconds: float | None = Field(None, gt=0, allow_inf_nan=False)
+    safety_level: SafetyLevel = SafetyLevel.SAFE
+    binding: Binding = Field(default_factory=Binding)
+    # Governance
+    policy_rule_uri: str = ""
+    validation_policy_rule_uri: str = ""
+    validation_mode: str = ""
+    credentials: dict[str, Any] = Field(default_factory=dict, repr=False)
+    # Everything else
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("name")
+    @classmethod
+    def _name_is_a_name(cls, name: str) -> str:
+        return check_name(name)
+
+    @model_validator(mode="after")
+    def _schemas_are_schemas(self) -> Self:
+        parameters = self.parameters
+        compile_schema(parameters, f"the parameters of {self.name!r}")
+        if parameters.get("type", "object") != "object":
+            raise ToolValidationError(
+                f"the parameters of {self.name!r} must be a JSON Schema of type 'object', not {parameters['type']!r}"
+            )
+        if self.returns:
+            compile_schema(self.returns, f"the output schema of {self.name!r}")
+        return self
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the content. Credentials do not count: a digest is public and must not help to guess them."""
+        content = self.model_dump(mode="json", exclude={"credentials"})
+        return hashlib.sha256(_canonical(content).encode()).hexdigest()
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def with_changes(self, **changes: Any) -> ToolSpec:
+        """A copy with some fields changed, checked as a new spec would be."""
+        return ToolSpec.parse(self.model_dump() | changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The spec as JSON values, every field present. Holds the credentials."""
+        return self.model_dump(mode="json")
+
+    def to_json(self) -> str:
+        return self.model_dump_json()
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any]) -> ToolSpec:
+        """A spec from plain data; ToolValidationError names the field that is wrong."""
+        try:
+            return cls.model_validate(dict(data))
+        except ValidationError as error:
+            raise explain(error, data) from None
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> ToolSpec:
+        try:
+            data = json.loads(text)
+        except ValueError as error:
+            raise ToolValidationError(f"the text is not JSON: {error}") from None
+        if not isinstance(data, dict):
+            raise ToolValidationError(f"a tool is a JSON object, not a {type(data).__name__}")
+        return cls.parse(data)
+
+
+def explain(error: ValidationError, data: Mapping[str, Any] | None = None, what: str = "tool") -> ToolValidationError:
+    """Pydantic's complaint as one of ours: one sentence that names the record and the field."""
+    first = error.errors(include_url=False)[0]
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, ToolValidationError):
+        return cause
+    name = data.get("name") if data is not None else None
+    subject = f"{what} {name!r}" if isinstance(name, str) and len(name) <= 128 else f"the {what}"
+    field = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "missing":
+        return ToolValidationError(f"{subject} has no {field!r}; it is required")
+    if first["type"] == "extra_forbidden":
+        return ToolValidationError(f"{subject} has a field {field!r} that does not exist")
+    if field == "name":
+        return InvalidNameError(f"field 'name' of {subject}: {first['msg']}")
+    return ToolValidationError(f"field {field!r} of {subject}: {_lower_first(first['msg'])}")
+
+
+def _lower_first(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

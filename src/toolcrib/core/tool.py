@@ -1,0 +1,105 @@
+"""Tool: a spec plus the code that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+from pydantic_core import to_jsonable_python
+
+from toolcrib.core.context import NO_CONTEXT, ToolContext
+from toolcrib.core.result import ToolResult
+from toolcrib.core.schema import ArgumentCheck, OutputCheck
+from toolcrib.core.spec import ToolSpec
+
+_JSON_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+
+class Runner(Protocol):
+    """Runs a tool's function with checked arguments, and ends it at the tool's deadline.
+
+    Raises ToolTimeoutError past the deadline and ToolFailedError where the function raised.
+    """
+
+    def __call__(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Awaitable[Any]: ...
+
+
+class Tool:
+    """``tool.spec`` says what it is, ``await tool.execute(arguments)`` runs it.
+
+    Calling the object itself (``tool(...)``) is calling the function it was made from, unchecked.
+    """
+
+    __slots__ = ("__weakref__", "_check", "_output", "_runner", "context_parameter", "decode", "function", "spec")
+
+    def __init__(
+        self,
+        spec: ToolSpec,
+        function: Callable[..., Any],
+        runner: Runner,
+        *,
+        context_parameter: str | None = None,
+        decode: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+    ) -> None:
+        self.spec = spec
+        self.function = function
+        self.context_parameter = context_parameter
+        self.decode = decode
+        self._runner = runner
+        self._check: ArgumentCheck | None = None
+        self._output: OutputCheck | None = None
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def description(self) -> str:
+        return self.spec.description
+
+    async def execute(self, arguments: Mapping[str, Any] | None = None, *, context: ToolContext = NO_CONTEXT) -> Any:
+        """Validate, run with the deadline, check the output. Raises what went wrong."""
+        return await self.run(self.validate(arguments), context)
+
+    def validate(self, arguments: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The arguments as JSON values with defaults applied, or InvalidArgumentsError."""
+        check = self._check
+        if check is None:
+            check = self._check = ArgumentCheck(self.spec.parameters, self.spec.name)
+        return check(arguments)
+
+    async def run(self, arguments: dict[str, Any], context: ToolContext = NO_CONTEXT) -> Any:
+        """Run with arguments that :meth:`validate` returned."""
+        value = await self._runner(self, arguments, context)
+        if self.spec.returns:
+            self.check_output(value)
+        return value
+
+    def check_output(self, value: Any) -> None:
+        if self._output is None:
+            self._output = OutputCheck(self.spec.returns, self.spec.name)
+        if isinstance(value, ToolResult):
+            if not value.success:
+                return
+            value = value.data
+        self._output(value if type(value) in _JSON_SCALARS else to_jsonable_python(value, fallback=repr))
+
+    def keywords(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        """What the function is called with: typed values, and the context where it asks for one."""
+        if self.decode is not None:
+            arguments = self.decode(arguments)
+        if self.context_parameter is not None:
+            arguments = {**arguments, self.context_parameter: context}
+        return arguments
+
+    def with_spec(self, spec: ToolSpec) -> Tool:
+        """The same code under another description."""
+        return Tool(
+            spec, self.function, self._runner, context_parameter=self.context_parameter, decode=self.decode
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<Tool {self.spec.name!r}>"

@@ -1,0 +1,228 @@
+"""What Toolcrib needs from the world: small protocols, each with a memory implementation that is also the test's fake.
+
+All of them are synchronous. An implementation whose calls leave the process says ``remote = True``, and an async
+caller then runs it in a thread (:func:`call`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, ParamSpec, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from toolcrib.core.query import Filter
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+Action = Literal["create", "update", "delete", "run", "read"]
+
+
+# Policy: may this be done?
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRequest:
+    principal: str
+    action: Action
+    tool: str
+    spec: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The tool as JSON values, credentials left out."""
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    allow: bool
+    reason: str = ""
+    rule: str = ""
+
+
+class Policy(Protocol):
+    remote: bool
+
+    def decide(self, request: PolicyRequest) -> Decision:
+        """Yes or no with its reason. Raises PolicyUnavailableError where nobody could be asked."""
+        ...
+
+
+# Audit: what was done?
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEvent:
+    """``call`` joins the events of one attempt: ``attempt`` first, then one of the other outcomes."""
+
+    call: str
+    at: float
+    principal: str
+    action: Action
+    tool: str
+    outcome: Literal["attempt", "done", "failed", "refused", "crashed"]
+    detail: str = ""
+
+
+class Audit(Protocol):
+    remote: bool
+
+    def record(self, event: AuditEvent) -> None:
+        """Keep the event. It is kept when this returns."""
+        ...
+
+
+# Store: tools that outlive the process
+
+
+class _Anything:
+    def __repr__(self) -> str:
+        return "ANY"
+
+
+ANY = _Anything()
+"""As ``Change.expected``: whatever is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One stored version of one tool."""
+
+    name: str
+    version: int
+    """1, 2, 3 ... for each name; never used twice, not even after a delete."""
+    etag: str
+    """Opaque; another one with every write."""
+    document: dict[str, Any]
+    """The spec as JSON values, every field present, credentials sealed."""
+    at: float
+    """When it was written, seconds since the epoch."""
+    deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Write ``document`` under ``name``, or delete it where ``document`` is None.
+
+    ``expected`` is the etag that must be there, None where nothing may be there, ANY where it does not matter.
+    ``event`` is a payload for the outbox, kept in the same transaction and delivered later.
+    """
+
+    name: str
+    document: dict[str, Any] | None
+    expected: str | None | _Anything = ANY
+    event: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxEntry:
+    sequence: int
+    name: str
+    payload: dict[str, Any]
+    attempts: int = 0
+    not_before: float = 0.0
+    last_error: str = ""
+
+
+class Store(Protocol):
+    """Documents by name with their history and an outbox. Every write is durable when ``commit`` returns."""
+
+    remote: bool
+
+    def get(self, name: str) -> Record | None: ...
+
+    def commit(self, changes: Sequence[Change]) -> list[Record]:
+        """All of the changes or none.
+
+        Raises ToolExistsError where ``expected`` is None and something is there, ToolNotFoundError where a delete
+        or an expected etag finds nothing, ConflictError where the etag is another one.
+        """
+        ...
+
+    def query(self, where: Filter, *, limit: int | None = None, after: str | None = None) -> list[Record]:
+        """What matches, ordered by name, beginning after the name ``after``."""
+        ...
+
+    def count(self, where: Filter) -> int: ...
+
+    def history(self, name: str) -> list[Record]:
+        """Every version of a name, newest first, the current one and deletions included."""
+        ...
+
+    def outbox(self, *, limit: int = 100) -> list[OutboxEntry]:
+        """What waits for delivery, oldest first."""
+        ...
+
+    def acknowledge(self, sequence: int) -> None:
+        """Delivered: the entry goes away. An unknown one is a no-op."""
+        ...
+
+    def postpone(self, sequence: int, *, not_before: float, error: str) -> None:
+        """Not delivered: one more attempt is counted. An unknown one is a no-op."""
+        ...
+
+    def ping(self) -> None:
+        """Raises StoreError where the store cannot be reached or written."""
+        ...
+
+    def close(self) -> None: ...
+
+
+# Blobs: uploaded bundles, by digest
+
+
+class Blobs(Protocol):
+    remote: bool
+
+    def put(self, key: str, source: BinaryIO) -> None:
+        """Store the bytes under ``key``. The same key again is a no-op: keys are digests."""
+        ...
+
+    def open(self, key: str) -> Iterator[bytes]:
+        """The bytes in pieces. Raises ToolNotFoundError where there are none."""
+        ...
+
+    def link(self, key: str, *, seconds: int = 3600) -> str | None:
+        """An address that serves the bytes for a while, or None where the service must serve them itself."""
+        ...
+
+    def delete(self, key: str) -> None:
+        """Remove. An unknown key is a no-op."""
+        ...
+
+    def keys(self) -> Iterator[tuple[str, float]]:
+        """Every key and when it was written."""
+        ...
+
+
+# Index: search, derived from the store and rebuildable from it
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    name: str
+    score: float
+    reason: str
+
+
+class Index(Protocol):
+    remote: bool
+
+    def add(self, documents: Iterable[Mapping[str, Any]]) -> None:
+        """Index or index again, by the document's ``name``."""
+        ...
+
+    def remove(self, names: Iterable[str]) -> None: ...
+
+    def search(self, text: str, *, limit: int = 10) -> list[Match]:
+        """Best first; scores from 0 to 1."""
+        ...
+
+
+async def call(
+    port: Policy | Audit | Store | Blobs | Index, method: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs
+) -> _T:
+    """Call a port's method from async code: here where it is local, in a thread where it leaves the process."""
+    if port.remote:
+        return await asyncio.to_thread(method, *args, **kwargs)
+    return method(*args, **kwargs)
