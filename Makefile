@@ -10,8 +10,8 @@ help: ## list the targets
 venv: $(STAMP) ## create .venv from the pinned versions
 $(STAMP): pyproject.toml constraints.txt
 	test -f $(STAMP) || python3 -m venv --clear .venv
-	$(BIN)/pip install --quiet --require-hashes -r constraints.txt
-	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	$(BIN)/pip install -qq --require-hashes -r constraints.txt
+	$(BIN)/pip install -qq --no-deps --no-build-isolation -e .
 	touch $(STAMP)
 
 run: venv ## a guided tour
@@ -31,8 +31,8 @@ bench: $(BENCH_STAMP) ## every benchmark, beside its peers
 	@set -e; for file in benchmarks/bench_*.py; do echo "== $$file"; .venv-bench/bin/python $$file; done
 $(BENCH_STAMP): constraints-bench.txt pyproject.toml
 	test -f $(BENCH_STAMP) || python3 -m venv --clear .venv-bench
-	.venv-bench/bin/pip install --quiet --require-hashes -r constraints-bench.txt
-	.venv-bench/bin/pip install --quiet --no-deps --no-build-isolation -e .
+	.venv-bench/bin/pip install -qq --require-hashes -r constraints-bench.txt
+	.venv-bench/bin/pip install -qq --no-deps --no-build-isolation -e .
 	touch $(BENCH_STAMP)
 
 docs: venv ## the reference pages

@@ -1,0 +1,61 @@
+"""Real parts, started when the first test of a worker asks for them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from pymongo import MongoClient
+
+from tests.support import s3
+from tests.support.chromium import find_chromium
+from tests.support.mongo import MongoCluster, find_mongod
+
+
+@pytest.fixture(scope="session")
+def mongod() -> Path:
+    return find_mongod() or pytest.skip("no mongod: the test wheel is for Linux")
+
+
+@pytest.fixture(scope="session")
+def mongo_url(mongod: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A one-node replica set."""
+    with MongoCluster(mongod, tmp_path_factory.mktemp("mongo"), nodes=1) as cluster:
+        yield cluster.url
+
+
+@pytest.fixture
+def mongo_database_url(mongo_url: str) -> Iterator[str]:
+    """The same server, with a database of the test's own in the URL."""
+    name = f"test_{uuid4().hex[:12]}"
+    yield mongo_url.replace("/?", f"/{name}?")
+    with MongoClient[dict[str, object]](mongo_url) as client:
+        client.drop_database(name)
+
+
+@pytest.fixture(scope="session")
+def _three_nodes(mongod: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MongoCluster]:
+    with MongoCluster(mongod, tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def mongo_cluster(_three_nodes: MongoCluster) -> MongoCluster:
+    """Three nodes, all well; a test may kill and restart them."""
+    _three_nodes.heal()
+    return _three_nodes
+
+
+@pytest.fixture(scope="session")
+def chromium_path() -> str:
+    return find_chromium() or pytest.skip("no Chromium: run make parts, or set TOOLCRIB_CHROMIUM")
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[s3.S3Server]:
+    """Ceph if it is installed, SeaweedFS otherwise."""
+    for kind in s3.available_kinds():
+        with s3.s3_server(kind, tmp_path_factory.mktemp(kind)) as server:
+            yield server
+            return
+    pytest.skip("no S3 server: neither Ceph nor SeaweedFS is installed")

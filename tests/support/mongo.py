@@ -1,0 +1,108 @@
+"""A real MongoDB replica set on loopback."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Self
+
+from pymongo import MongoClient
+from pymongo.errors import PyMongoError
+
+from tests.support.processes import Program, free_port, wait_until
+
+ELECTION_TIMEOUT_MS = 1000
+
+
+def find_mongod() -> Path | None:
+    """The server in the test-only wheel."""
+    package = find_spec("fiftyone")
+    for folder in (package.submodule_search_locations or []) if package else []:
+        binary = Path(folder) / "db" / "bin" / "mongod"
+        if binary.is_file():
+            binary.chmod(binary.stat().st_mode | 0o111)
+            return binary
+    return None
+
+
+class MongoCluster:
+    """A replica set whose nodes can be killed and restarted; use it as a context manager."""
+
+    def __init__(self, mongod: Path, folder: Path, nodes: int = 3) -> None:
+        self._mongod = mongod
+        self._folder = folder
+        self.ports = [free_port() for _ in range(nodes)]
+        self._programs: dict[int, Program] = {}
+
+    @property
+    def url(self) -> str:
+        return f"mongodb://{','.join(self.members)}/?replicaSet=rs0"
+
+    @property
+    def members(self) -> list[str]:
+        return [f"127.0.0.1:{port}" for port in self.ports]
+
+    def __enter__(self) -> Self:
+        try:
+            for node in range(len(self.ports)):
+                self.restart(node)
+            self._ask(0, "replSetInitiate", self._config())
+            self.wait_for_primary()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        for program in self._programs.values():
+            program.kill()
+
+    def kill(self, node: int) -> None:
+        """kill -9, as a power cut would."""
+        self._programs[node].kill()
+
+    def kill_primary(self) -> int:
+        node = self.wait_for_primary()
+        self.kill(node)
+        return node
+
+    def restart(self, node: int) -> None:
+        """Start a node that is not running, and wait until it answers."""
+        data = self._folder / f"node{node}"
+        data.mkdir(parents=True, exist_ok=True)
+        command = [str(self._mongod), "--replSet", "rs0", "--port", str(self.ports[node]), "--bind_ip", "127.0.0.1"]
+        command += ["--dbpath", str(data), "--nounixsocket", "--wiredTigerCacheSizeGB", "0.25"]
+        command += ["--setParameter", "diagnosticDataCollectionEnabled=false"]
+        self._programs[node] = program = Program(command, self._folder / f"node{node}.log")
+        wait_until(lambda: self._ask(node, "ping"), program, swallow=(PyMongoError,))
+
+    def heal(self) -> None:
+        """Restart what is dead and wait until every node has caught up."""
+        for node, program in self._programs.items():
+            if not program.alive:
+                self.restart(node)
+        wait_until(self._whole, timeout=60, swallow=(PyMongoError,))
+
+    def wait_for_primary(self, timeout: float = 30) -> int:
+        return wait_until(self._primary, timeout=timeout, swallow=(PyMongoError,)) - 1
+
+    def _primary(self) -> int:
+        """The primary's number counted from one, zero for none."""
+        for node, program in self._programs.items():
+            if program.alive and self._ask(node, "hello")["isWritablePrimary"]:
+                return node + 1
+        return 0
+
+    def _whole(self) -> bool:
+        states = [member["stateStr"] for member in self._ask(0, "replSetGetStatus")["members"]]
+        return sorted(states) == ["PRIMARY", *["SECONDARY"] * (len(states) - 1)] and self._primary() > 0
+
+    def _config(self) -> dict[str, Any]:
+        members = [{"_id": node, "host": host} for node, host in enumerate(self.members)]
+        return {"_id": "rs0", "members": members, "settings": {"electionTimeoutMillis": ELECTION_TIMEOUT_MS}}
+
+    def _ask(self, node: int, command: str, value: Any = 1) -> dict[str, Any]:
+        client: MongoClient[dict[str, Any]]
+        with MongoClient("127.0.0.1", self.ports[node], directConnection=True, serverSelectionTimeoutMS=500) as client:
+            return client.admin.command(command, value)

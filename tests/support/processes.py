@@ -1,0 +1,96 @@
+"""Start a program, wait until it answers, and be sure that it ends."""
+
+import shutil
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+
+# The death signal comes when the *thread* that started the program ends, so one lasting thread starts them all.
+_starter = ThreadPoolExecutor(1, thread_name_prefix="starter")
+_die_with_us = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
+
+
+class Program:
+    """A running program that cannot outlive the test process."""
+
+    def __init__(self, command: list[str], log: Path) -> None:
+        self.log = log
+        with log.open("ab") as output:
+            self._process = _starter.submit(
+                subprocess.Popen,
+                [*_die_with_us, *command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            ).result()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def explain(self) -> str:
+        return f"see {self.log}:\n" + "\n".join(self.log.read_text(errors="replace").splitlines()[-20:])
+
+
+def run(*command: str, timeout: float = 60) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{command[0]} ended with {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_until(
+    probe: Callable[[], T], *programs: Program, timeout: float = 30, swallow: tuple[type[Exception], ...] = (OSError,)
+) -> T:
+    """Call `probe` until it answers something true; a program that ended meanwhile is an error at once."""
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            if answer := probe():
+                return answer
+        except swallow:
+            pass
+        for program in programs:
+            if not program.alive:
+                raise RuntimeError(f"a program ended too soon, {program.explain()}")
+        if time.monotonic() > deadline:
+            raise TimeoutError("\n".join(program.explain() for program in programs))
+        time.sleep(0.05)
+
+
+def accepts(port: int) -> bool:
+    with socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+
+
+def answers(url: str) -> bool:
+    """Does a GET succeed?"""
+    try:
+        with urllib.request.urlopen(url, timeout=1):
+            return True
+    except urllib.error.HTTPError as refusal:
+        refusal.close()
+        return False
