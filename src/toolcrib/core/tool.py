@@ -101,5 +101,18 @@ class Tool:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (self.spec, self.function, self._runner, self.context_parameter, self.decode)
+
     def __repr__(self) -> str:
         return f"<Tool {self.spec.name!r}>"
+
+
+def _rebuilt(
+    spec: ToolSpec,
+    function: Callable[..., Any],
+    runner: Runner,
+    context_parameter: str | None,
+    decode: Callable[[dict[str, Any]], dict[str, Any]] | None,
+) -> Tool:
+    return Tool(spec, function, runner, context_parameter=context_parameter, decode=decode)

@@ -1,0 +1,58 @@
+"""``BaseTool``: a class becomes a tool."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from toolcrib.core.spec import ToolSpec
+from toolcrib.core.tool import Tool
+from toolcrib.define.function import assemble
+
+
+class BaseTool(ABC):
+    """Describe the tool with class attributes named as ToolSpec's fields, and write ``execute``.
+
+        class Greet(BaseTool):
+            name = "greet"
+            description = "Greet somebody."
+            tags = ("demo",)
+
+            async def execute(self, who: str, polite: bool = True) -> str:
+                return f"Good day, {who}." if polite else f"Hi {who}!"
+
+    ``name`` and ``description`` default to the class's name and docstring, the schemas to ``execute``'s signature. A
+    whole ToolSpec as the attribute ``spec`` will do as well. What the tool needs at run time goes into ``__init__``.
+    """
+
+    spec: ClassVar[ToolSpec | None] = None
+
+    if TYPE_CHECKING:
+        # Subclasses choose their own parameters, so the signature is not part of the contract.
+        execute: Callable[..., Any]
+    else:
+
+        @abstractmethod
+        def execute(self, **arguments: Any) -> Any:
+            """Run the tool: sync or async."""
+
+    def __toolcrib_tool__(self) -> Tool:
+        return assemble(self.execute, self._fields())
+
+    @classmethod
+    def _fields(cls) -> dict[str, Any]:
+        if cls.spec is not None:
+            fields = {name: getattr(cls.spec, name) for name in cls.spec.model_fields_set}
+            return {"description": _own_doc(cls)} | fields
+        given = {name: getattr(cls, name) for name in ToolSpec.model_fields if hasattr(cls, name)}
+        return {"name": _snake_case(cls.__name__), "description": _own_doc(cls)} | given
+
+
+def _own_doc(cls: type) -> str:
+    """The class's docstring, not one inherited from BaseTool."""
+    return " ".join((cls.__dict__.get("__doc__") or "").split())
+
+
+def _snake_case(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() and at else letter.lower() for at, letter in enumerate(name))

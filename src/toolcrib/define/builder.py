@@ -1,0 +1,154 @@
+"""``create_tool()``: a tool step by step. Every step is checked at ``build()``, which names what is wrong or missing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
+
+from pydantic import BaseModel
+
+from toolcrib.core.errors import ToolValidationError
+from toolcrib.core.spec import ToolExample, ToolSpec
+from toolcrib.core.tool import Tool
+from toolcrib.define.annotations import Decoder
+from toolcrib.define.function import is_async_callable
+from toolcrib.running import default_isolation, runner_for
+
+_log = logging.getLogger("toolcrib")
+
+Schema = type[BaseModel] | Mapping[str, Any]
+
+
+class ToolBuilder:
+    """The steps may come in any order; ``name``, ``description``, ``schema`` and ``implement`` are required."""
+
+    required: tuple[str, ...] = ("name", "description", "schema", "implement")
+
+    def __init__(self) -> None:
+        self._fields: dict[str, Any] = {}
+        self._examples: list[Any] = []
+        self._schema: Schema | None = None
+        self._function: Callable[..., Any] | None = None
+
+    def name(self, name: str) -> Self:
+        return self._set("name", name)
+
+    def display_name(self, display_name: str) -> Self:
+        return self._set("display_name", display_name)
+
+    def description(self, description: str) -> Self:
+        return self._set("description", description)
+
+    def category(self, category: str) -> Self:
+        return self._set("category", category)
+
+    def tags(self, tags: Iterable[str]) -> Self:
+        return self._set("tags", [tags] if isinstance(tags, str) else list(tags))
+
+    def schema(self, schema: Schema) -> Self:
+        """The arguments: a pydantic model, or a JSON Schema of an object."""
+        self._schema = schema
+        return self
+
+    def example(self, example: ToolExample | Mapping[str, Any]) -> Self:
+        self._examples.append(example)
+        return self
+
+    def usage_notes(self, notes: str) -> Self:
+        return self._set("usage_notes", notes)
+
+    def limitations(self, limitations: Iterable[str]) -> Self:
+        return self._set("limitations", [limitations] if isinstance(limitations, str) else list(limitations))
+
+    def version(self, version: str) -> Self:
+        return self._set("version", version)
+
+    def author(self, author: str) -> Self:
+        return self._set("author", author)
+
+    def deprecated(self, replaced_by: str = "") -> Self:
+        self._set("deprecated", True)
+        return self._set("replaced_by", replaced_by)
+
+    def timeout_seconds(self, seconds: float) -> Self:
+        return self._set("timeout_seconds", seconds)
+
+    def with_fields(self, **fields: Any) -> Self:
+        """Any other field of ToolSpec."""
+        self._fields.update(fields)
+        return self
+
+    def implement(self, function: Callable[..., Any]) -> Self:
+        """The code: a function, sync or async, called with the arguments by name."""
+        self._function = function
+        return self
+
+    def build(self) -> Tool:
+        """The tool, or ToolValidationError that names the step that is wrong or missing."""
+        self._check_steps()
+        assert self._schema is not None and self._function is not None
+        name = str(self._fields["name"])
+        is_async = is_async_callable(self._function)
+        spec = ToolSpec.parse(
+            {"execution_mode": "async" if is_async else "sync", "isolation": default_isolation(is_async)}
+            | self._fields
+            | {"parameters": _json_schema(self._schema, name), "examples": _examples(self._examples)}
+        )
+        self._check_spec(spec)
+        return Tool(spec, self._function, runner_for(spec, is_async), decode=_decoder(self._schema, name))
+
+    def _check_steps(self) -> None:
+        given = {step for step, value in self._fields.items() if value not in ("", None)}
+        given |= {"schema"} if self._schema is not None else set()
+        given |= {"implement"} if self._function is not None else set()
+        for step in self.required:
+            if step not in given:
+                known = f" of tool {self._fields['name']!r}" if self._fields.get("name") else ""
+                raise ToolValidationError(f"the builder{known} lacks .{step}(...); it is required before .build()")
+        if not callable(self._function):
+            raise ToolValidationError(f".implement() of tool {self._fields['name']!r} needs a function")
+
+    def _check_spec(self, spec: ToolSpec) -> None:
+        """What a stricter builder adds. Here: parameters that a model would have to guess are worth a warning."""
+        for name, schema in spec.parameters.get("properties", {}).items():
+            if not (isinstance(schema, dict) and schema.get("description")):
+                _log.warning("parameter %r of tool %r has no description", name, spec.name)
+
+    def _set(self, field: str, value: Any) -> Self:
+        self._fields[field] = value
+        return self
+
+
+def create_tool() -> ToolBuilder:
+    return ToolBuilder()
+
+
+def _json_schema(schema: Schema, tool: str) -> dict[str, Any]:
+    if isinstance(schema, type) and issubclass(schema, BaseModel):
+        return schema.model_json_schema()
+    if isinstance(schema, Mapping):
+        return dict(schema)
+    raise ToolValidationError(f".schema() of tool {tool!r} needs a pydantic model or a JSON Schema, not {schema!r:.60}")
+
+
+def _examples(examples: list[Any]) -> list[Any]:
+    return [example if isinstance(example, ToolExample) else dict(example) for example in examples]
+
+
+def _decoder(schema: Schema, tool: str) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
+    if isinstance(schema, type):
+        return _ModelDecoder(schema, tool)
+    return None
+
+
+class _ModelDecoder:
+    """Runs a pydantic model's own validators, and calls the function with its typed values by name."""
+
+    def __init__(self, model: type[BaseModel], tool: str) -> None:
+        self._decoder = Decoder(tool, {"input": model}, ())
+        self._names = {field.alias or name: name for name, field in model.model_fields.items()}
+
+    def __call__(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        model = self._decoder({"input": arguments})["input"]
+        return {name: getattr(model, name) for name in self._names.values()} | (model.model_extra or {})

@@ -1,0 +1,84 @@
+"""``@tool``: a function becomes a tool."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, overload
+
+from toolcrib.core.errors import ToolValidationError
+from toolcrib.core.spec import ToolSpec
+from toolcrib.core.tool import Tool
+from toolcrib.define.signature import read_signature
+from toolcrib.running import default_isolation, runner_for
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> Tool: ...
+
+
+@overload
+def tool(name: str | None = None, /, **fields: Any) -> Callable[[Callable[..., Any]], Tool]: ...
+
+
+def tool(
+    function: Callable[..., Any] | str | None = None, /, **fields: Any
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Make a tool of a function, sync or async.
+
+    The name, the description and the JSON Schemas come from the function's name, docstring and annotations; any field
+    of ToolSpec given here comes first. A parameter annotated ``ToolContext`` is filled in at the call and never shown.
+
+        @tool(tags=["math"], timeout_seconds=5)
+        def add(a: int, b: int = 1) -> int:
+            "Add two numbers."
+            return a + b
+    """
+    if callable(function):
+        return make_tool(function, **fields)
+    if function is not None:
+        fields["name"] = function
+    return lambda decorated: make_tool(decorated, **fields)
+
+
+def make_tool(function: Callable[..., Any], **fields: Any) -> Tool:
+    """What ``@tool`` does, as a plain call."""
+    if isinstance(function, Tool):
+        return function.with_spec(function.spec.with_changes(**fields)) if fields else function
+    if isinstance(function, type) or not callable(function):
+        raise ToolValidationError(f"{function!r} is not a function; for a class, derive it from BaseTool")
+    name = fields.pop("name", None) or getattr(function, "__name__", type(function).__name__)
+    return assemble(function, {"name": name, **fields})
+
+
+def assemble(function: Callable[..., Any], fields: dict[str, Any]) -> Tool:
+    """A tool from a function and some of its spec's fields; what is not given is read off the function."""
+    interface = read_signature(function, str(fields["name"]))
+    is_async = is_async_callable(function)
+    known = {
+        "description": interface.docstring.description,
+        "parameters": interface.parameters,
+        "returns": interface.returns,
+        "returns_description": interface.docstring.returns,
+        "execution_mode": "async" if is_async else "sync",
+        "isolation": default_isolation(is_async),
+    }
+    spec = ToolSpec.parse(known | fields)
+    if not spec.description:
+        raise ToolValidationError(
+            f"tool {spec.name!r} has no description; give its function a docstring, or pass description=..."
+        )
+    return Tool(
+        spec,
+        function,
+        runner_for(spec, is_async),
+        context_parameter=interface.context_parameter,
+        decode=interface.decode,
+    )
+
+
+def is_async_callable(function: Callable[..., Any]) -> bool:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))

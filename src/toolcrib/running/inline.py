@@ -1,0 +1,82 @@
+"""Run on the caller's own event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import types
+from collections.abc import Coroutine, Generator
+from typing import Any
+
+from toolcrib.core.context import ToolContext
+from toolcrib.core.errors import ToolcribError, ToolTimeoutError
+from toolcrib.core.tool import Tool
+from toolcrib.running.failures import as_failure
+
+
+async def run_inline(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
+    """A plain function, called here and now."""
+    keywords = tool.keywords(arguments, context)
+    try:
+        return tool.function(**keywords)
+    except ToolcribError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise as_failure(tool.spec.name, error) from error
+
+
+async def run_async_inline(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
+    """An async function, cancelled at its deadline."""
+    keywords = tool.keywords(arguments, context)
+    seconds = tool.spec.timeout_seconds
+    try:
+        if seconds is None:
+            return await tool.function(**keywords)
+        return await _within(seconds, tool.function(**keywords), tool.spec.name)
+    except ToolcribError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise as_failure(tool.spec.name, error) from error
+
+
+async def _within(seconds: float, awaitable: Any, name: str) -> Any:
+    """The awaitable's value, or ToolTimeoutError after so many seconds.
+
+    A timer costs more than a small tool does, and many tools never wait: so the first step is taken without one, and
+    the timer is set only when the tool suspends, to the deadline counted from the start.
+    """
+    deadline = asyncio.get_running_loop().time() + seconds
+    scope = asyncio.timeout_at(deadline)
+    try:
+        if inspect.iscoroutine(awaitable):
+            try:
+                waiting_on = awaitable.send(None)
+            except StopIteration as done:
+                return done.value
+            async with scope:
+                return await _resumed(awaitable, waiting_on)
+        async with scope:
+            return await awaitable
+    except TimeoutError:
+        if scope.expired():
+            raise ToolTimeoutError(name, seconds) from None
+        raise
+
+
+@types.coroutine
+def _resumed(coroutine: Coroutine[Any, Any, Any], waiting_on: Any) -> Generator[Any, Any, Any]:
+    """Drive a coroutine that has been started and waits on ``waiting_on`` to its end."""
+    while True:
+        try:
+            value = yield waiting_on
+        except GeneratorExit:
+            coroutine.close()
+            raise
+        except BaseException as error:  # whatever the loop throws in belongs to the coroutine
+            step, payload = coroutine.throw, error
+        else:
+            step, payload = coroutine.send, value
+        try:
+            waiting_on = step(payload)
+        except StopIteration as done:
+            return done.value

@@ -1,0 +1,91 @@
+"""The program inside a worker process. It stands alone: it runs by its path, so that a worker starts without pydantic.
+
+Messages are pickles of plain tuples over one socket:
+
+    parent -> worker   (function, keywords)      function: ("name", module, qualified name) or ("pickle", bytes)
+    worker -> parent   ("value", value) | ("error", exception, type name, text, traceback)
+"""
+
+import importlib
+import inspect
+import io
+import os
+import pickle
+import sys
+import threading
+import traceback
+from multiprocessing.connection import Connection
+
+
+def main(call_fd: int, life_fd: int) -> None:
+    threading.Thread(target=_die_with_parent, args=(life_fd,), daemon=True).start()
+    calls = Connection(call_fd)
+    sys.path[:] = calls.recv()
+    functions: dict = {}
+    while True:
+        try:
+            function, keywords = pickle.loads(calls.recv_bytes())
+        except EOFError:
+            return
+        except Exception as error:
+            calls.send_bytes(_failure(error))
+            continue
+        calls.send_bytes(_answer(functions, function, keywords))
+
+
+def _die_with_parent(fd: int) -> None:
+    """The parent holds the other end and never writes: a read returns when the parent is gone."""
+    os.read(fd, 1)
+    os._exit(1)
+
+
+def _answer(functions: dict, function: tuple, keywords: dict) -> bytes:
+    try:
+        if function not in functions:
+            functions[function] = _load(function)
+        value = functions[function](**keywords)
+        if inspect.isawaitable(value):
+            import asyncio  # slow to import, and most tools here are plain functions
+
+            value = asyncio.run(_awaited(value))
+        return _dumped(("value", value))
+    except BaseException as error:
+        return _failure(error)
+
+
+async def _awaited(value):
+    return await value
+
+
+def _load(function: tuple):
+    if function[0] == "pickle":
+        return pickle.loads(function[1])
+    target = importlib.import_module(function[1])
+    for part in function[2].split("."):
+        target = getattr(target, part)
+    return getattr(target, "function", target)
+
+
+def _failure(error: BaseException) -> bytes:
+    kind, text = type(error).__name__, str(error)
+    trace = "".join(traceback.format_exception(error))
+    try:
+        return _dumped(("error", error, kind, text, trace))
+    except Exception:
+        return _dumped(("error", None, kind, text, trace))
+
+
+def _dumped(message: tuple) -> bytes:
+    """By value where the value's class is not importable on the other side."""
+    try:
+        return pickle.dumps(message)
+    except Exception:
+        import cloudpickle
+
+        buffer = io.BytesIO()
+        cloudpickle.dump(message, buffer)
+        return buffer.getvalue()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))
