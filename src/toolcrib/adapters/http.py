@@ -1,0 +1,198 @@
+"""One HTTP client for everything that leaves the process: guarded addresses, a hard deadline, a bounded answer.
+
+It follows no redirect, reads no proxy from the environment and undoes no compression: each would reach or produce
+something that nobody checked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import ssl
+import threading
+from collections.abc import Coroutine, Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from toolcrib.adapters.net import EgressGuard, check_url
+from toolcrib.core.errors import DeniedError, MissingDependencyError, UnavailableError
+
+try:
+    import httpcore
+except ImportError as error:
+    raise MissingDependencyError("httpcore", "pip install 'toolcrib[server]'") from error
+
+_T = TypeVar("_T")
+
+DEFAULT_MAX_BYTES = 10 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = field(repr=False)
+
+    @property
+    def ok(self) -> bool:
+        return 200 <= self.status < 300
+
+    def json(self) -> Any:
+        """The body as JSON, or ValueError."""
+        try:
+            return json.loads(self.body)
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
+
+    def excerpt(self) -> str:
+        return self.body[:300].decode(errors="replace").strip()
+
+
+class HttpCaller:
+    """POSTs from any thread and from any event loop.
+
+    The connections live on an event loop of their own, so that a pool survives the caller's loop and a plain thread
+    gets the same deadline as a coroutine.
+    """
+
+    def __init__(self, guard: EgressGuard, *, ca_file: str | None = None, max_connections: int = 100) -> None:
+        self._guard = guard
+        self._ca_file = ca_file
+        self._max_connections = max_connections
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._pool: httpcore.AsyncConnectionPool | None = None
+        self._pid = 0
+
+    async def post(
+        self, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float, max_bytes: int = DEFAULT_MAX_BYTES
+    ) -> Reply:
+        """The answer, whatever its status, headers in lower case.
+
+        Raises TimeoutError past the deadline, DeniedError for a guarded address, UnavailableError where nothing or
+        too much came back.
+        """
+        return await asyncio.wrap_future(self._submit(self._post(url, body, headers, seconds, max_bytes)))
+
+    def post_blocking(
+        self, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float, max_bytes: int = DEFAULT_MAX_BYTES
+    ) -> Reply:
+        """:meth:`post` for a thread."""
+        return self._submit(self._post(url, body, headers, seconds, max_bytes)).result()
+
+    def close(self) -> None:
+        """Close the connections. The next call opens new ones."""
+        with self._lock:
+            loop, thread, pool = self._loop, self._thread, self._pool
+            self._loop = self._thread = self._pool = None
+        if loop is None or thread is None or self._pid != os.getpid():
+            return
+        if pool is not None:
+            asyncio.run_coroutine_threadsafe(pool.aclose(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+    async def _post(self, url: str, body: bytes, headers: Mapping[str, str], seconds: float, max_bytes: int) -> Reply:
+        target = check_url(url)
+        host, pool = target.netloc, self._connections()
+        sent = [("Host", host), ("Content-Length", str(len(body))), ("Accept-Encoding", "identity")]
+        sent += headers.items()
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                pool.stream("POST", target.geturl(), headers=_encoded(sent), content=body) as response,
+            ):
+                content = await _read(response, max_bytes, host)
+        except (httpcore.TimeoutException, TimeoutError):
+            raise TimeoutError(f"{host!r} did not answer within {seconds:g} s") from None
+        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol, OSError) as error:
+            if isinstance(error, DeniedError):
+                raise
+            raise UnavailableError(f"{host!r} cannot be reached: {str(error) or type(error).__name__}") from None
+        names = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
+        return Reply(response.status, names, content)
+
+    def _connections(self) -> httpcore.AsyncConnectionPool:
+        # Only ever called on the loop's thread.
+        if self._pool is None:
+            self._pool = httpcore.AsyncConnectionPool(
+                ssl_context=ssl.create_default_context(cafile=self._ca_file),
+                network_backend=_GuardedBackend(self._guard),
+                max_connections=self._max_connections,
+                max_keepalive_connections=20,
+                keepalive_expiry=15,
+            )
+        return self._pool
+
+    def _submit(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:
+        with self._lock:
+            if self._loop is None or self._pid != os.getpid():
+                self._start()
+            assert self._loop is not None
+            return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._pool = None
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="toolcrib-http", daemon=True)
+        self._thread.start()
+
+
+class _GuardedBackend(httpcore.AsyncNetworkBackend):
+    """Resolves, asks the guard, and connects to an address that passed: no second look at the name."""
+
+    def __init__(self, guard: EgressGuard) -> None:
+        self._guard = guard
+        self._sockets = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - the library's signature
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+        for address in addresses:
+            self._guard.check(host, port, address)
+        failure: Exception = UnavailableError(f"{host!r} has no address")
+        for address in addresses:
+            try:
+                return await self._sockets.connect_tcp(address, port, timeout, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure
+
+    async def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,  # noqa: ARG002, ASYNC109 - the library's signature
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,  # noqa: ARG002
+    ) -> httpcore.AsyncNetworkStream:
+        raise DeniedError(f"unix sockets such as {path!r} may not be called", rule="egress")
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+async def _read(response: httpcore.Response, max_bytes: int, host: str) -> bytes:
+    pieces, size = [], 0
+    async for piece in response.aiter_stream():
+        size += len(piece)
+        if size > max_bytes:
+            raise UnavailableError(f"{host!r} answered more than {max_bytes:,} bytes")
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _encoded(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode("ascii"), value.encode("latin-1")) for name, value in headers]

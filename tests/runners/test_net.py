@@ -1,0 +1,198 @@
+"""The guard: what may be reached, by which name, and that nobody is asked twice."""
+
+import asyncio
+import ipaddress
+import socket
+import ssl
+import threading
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.receiver import Answer, Received, receiving
+
+from toolcrib.adapters.http import HttpCaller
+from toolcrib.adapters.net import EgressGuard, check_url, is_public
+from toolcrib.core.errors import DeniedError, SettingsError, ToolValidationError, UnavailableError
+
+INTERNAL = [
+    "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.100.100.200", "0.0.0.0",
+    "192.0.0.192", "224.0.0.1", "255.255.255.255", "168.63.129.16", "::1", "::", "fe80::1%eth0", "fd00:ec2::254",
+    "ff02::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1", "2002:7f00:1::", "2002:a00:1::1",
+]  # fmt: skip
+PUBLIC = ["1.1.1.1", "93.184.216.34", "2606:4700:4700::1111", "64:ff9b::101:101"]
+
+
+@pytest.mark.parametrize("address", INTERNAL)
+def test_internal_addresses_are_refused(address: str) -> None:
+    with pytest.raises(DeniedError, match="not a public address"):
+        EgressGuard().check("tools.example", 443, address)
+
+
+@pytest.mark.parametrize("address", PUBLIC)
+def test_public_addresses_are_fine(address: str) -> None:
+    EgressGuard().check("tools.example", 443, address)
+
+
+@given(st.ip_addresses(v=4))
+def test_an_ipv4_address_is_judged_alike_inside_ipv6(address: ipaddress.IPv4Address) -> None:
+    assert is_public(ipaddress.IPv6Address(f"::ffff:{address}")) == is_public(address)
+
+
+@pytest.mark.parametrize(
+    ("entry", "host", "port", "address", "allowed"),
+    [
+        ("10.0.0.0/8", "x", 80, "10.9.9.9", True),
+        ("10.0.0.0/8", "x", 80, "192.168.0.1", False),
+        ("10.0.0.0/8", "x", 80, "::ffff:10.9.9.9", True),
+        ("127.0.0.1:8080", "x", 8080, "127.0.0.1", True),
+        ("127.0.0.1:8080", "x", 8081, "127.0.0.1", False),
+        ("[::1]:8080", "x", 8080, "::1", True),
+        ("::1", "x", 99, "::1", True),
+        ("Tools.Internal", "tools.internal.", 80, "10.0.0.1", True),
+        ("tools.internal", "evil.tools.internal", 80, "10.0.0.1", False),
+        ("tools.internal:443", "tools.internal", 80, "10.0.0.1", False),
+    ],
+)
+def test_the_allow_list(entry: str, host: str, port: int, address: str, allowed: bool) -> None:
+    guard = EgressGuard([entry])
+    if allowed:
+        guard.check(host, port, address)
+    else:
+        with pytest.raises(DeniedError):
+            guard.check(host, port, address)
+
+
+@pytest.mark.parametrize("entry", ["", "10.0.0.0/99", "http://x", "a b", "*"])
+def test_a_wrong_entry_of_the_allow_list_is_a_settings_error(entry: str) -> None:
+    with pytest.raises(SettingsError):
+        EgressGuard([entry])
+
+
+@pytest.mark.parametrize(
+    "url", ["", "x", "ftp://x/", "http://", "http://a b/", "http://x:0/", "http://x:y/", "http://x\n/"]
+)
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(ToolValidationError):
+        check_url(url)
+
+
+def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
+    with pytest.raises(ToolValidationError) as caught:
+        check_url("http://user:geheim@example.org/")
+    assert "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"])
+def test_no_spelling_of_loopback_gets_through(host: str) -> None:
+    caller = HttpCaller(EgressGuard())
+    with receiving() as receiver:
+        with pytest.raises(DeniedError):
+            caller.post_blocking(f"http://{host}:{receiver.port}/", b"", {}, seconds=5)
+        assert receiver.received == []
+    caller.close()
+
+
+def test_a_name_is_resolved_once_and_the_checked_address_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DNS rebinding: a second look at the name would get the internal address."""
+    answers = iter(["127.0.0.2", "127.0.0.1"])
+
+    def resolve(host: object, port: object, *args: object, **kwargs: object) -> list[object]:
+        address = next(answers) if host in {"rebind.example", b"rebind.example"} else host
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    caller = HttpCaller(EgressGuard(["127.0.0.2"]))
+    with receiving() as receiver, pytest.raises(UnavailableError):
+        caller.post_blocking(f"http://rebind.example:{receiver.port}/", b"", {}, seconds=5)
+    assert receiver.received == []
+    caller.close()
+
+
+@pytest.fixture
+def caller():
+    caller = HttpCaller(EgressGuard(["127.0.0.1"]))
+    yield caller
+    caller.close()
+
+
+async def test_a_thread_and_a_coroutine_get_the_same_answer(caller: HttpCaller) -> None:
+    with receiving() as receiver:
+        receiver.answer = lambda request: (201, {"X-A": "b"}, request.body[::-1])
+        one = await caller.post(f"{receiver.url}/p?q=1", b"abc", {"X-Sent": "yes"}, seconds=5)
+        two = await asyncio.to_thread(caller.post_blocking, receiver.url, b"abc", {}, seconds=5)
+        assert (one.status, one.headers["x-a"], one.body) == (201, "b", b"cba")
+        assert two.body == b"cba"
+        assert (receiver.received[0].path, receiver.received[0].headers["x-sent"]) == ("/p?q=1", "yes")
+
+
+def test_redirects_are_handed_back_not_followed(caller: HttpCaller) -> None:
+    with receiving() as receiver:
+        receiver.answer = lambda _: (307, {"Location": f"{receiver.url}/elsewhere"}, b"")
+        assert caller.post_blocking(receiver.url, b"", {}, seconds=5).status == 307
+        assert len(receiver.received) == 1
+
+
+def test_an_answer_without_end_is_cut(caller: HttpCaller) -> None:
+    with receiving() as receiver:
+        receiver.answer = lambda _: (200, {}, b"x" * 100_000)
+        with pytest.raises(UnavailableError, match="more than 1,000 bytes"):
+            caller.post_blocking(receiver.url, b"", {}, seconds=5, max_bytes=1000)
+
+
+@pytest.mark.parametrize(
+    "trickle", [b"", b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n"]
+)
+def test_the_deadline_holds_while_the_other_side_trickles(caller: HttpCaller, trickle: bytes) -> None:
+    """A byte now and then defeats a timeout that counts from the last byte."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    stop = threading.Event()
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.sendall(trickle)
+            while not stop.wait(0.02):
+                try:
+                    connection.sendall(b"a" if trickle else b"")
+                except OSError:
+                    return
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        caller.post_blocking(f"http://127.0.0.1:{listener.getsockname()[1]}/", b"", {}, seconds=0.3)
+    assert 0.28 < time.monotonic() - began < 0.55
+    stop.set()
+    thread.join()
+    listener.close()
+
+
+async def test_a_cancelled_call_lets_go_of_the_connection(caller: HttpCaller) -> None:
+    with receiving() as receiver:
+
+        def slowly(request: Received) -> Answer:
+            time.sleep(0.5)
+            return 200, {}, b""
+
+        receiver.answer = slowly
+        task = asyncio.ensure_future(caller.post(receiver.url, b"", {}, seconds=30))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
+def test_nobody_there_is_unavailable(caller: HttpCaller) -> None:
+    with receiving() as receiver:
+        url = receiver.url
+    with pytest.raises(UnavailableError, match="cannot be reached"):
+        caller.post_blocking(url, b"", {}, seconds=5)
+
+
+def test_plain_text_on_a_tls_address_is_unavailable(caller: HttpCaller) -> None:
+    with receiving() as receiver, pytest.raises(UnavailableError):
+        caller.post_blocking(receiver.url.replace("http:", "https:"), b"", {}, seconds=5)
+    assert ssl.HAS_SNI
