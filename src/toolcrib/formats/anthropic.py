@@ -1,0 +1,48 @@
+"""Anthropic's tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolcrib.core.result import ToolResult
+from toolcrib.core.spec import ToolSpec, no_parameters
+from toolcrib.formats.calls import Call, call_arguments, text_of
+from toolcrib.formats.imports import spec_from
+from toolcrib.formats.jsonable import as_text, copied
+from toolcrib.formats.losses import Loss
+from toolcrib.formats.naming import NameRule
+from toolcrib.formats.schemas import object_schema
+
+NAMES = NameRule(r"A-Za-z0-9_\-", 128)
+
+_FORBIDDEN_AT_THE_TOP = ("oneOf", "anyOf", "allOf")
+
+
+def definition(spec: ToolSpec, name: str, losses: list[Loss]) -> dict[str, Any]:
+    if spec.returns:
+        losses.append(Loss(spec.name, "returns", "Anthropic has no place for an output schema"))
+    return {
+        "name": name,
+        "description": spec.description,
+        "input_schema": object_schema(spec, losses, "Anthropic", _FORBIDDEN_AT_THE_TOP),
+    }
+
+
+def from_definition(given: Mapping[str, Any]) -> ToolSpec:
+    return spec_from(
+        given.get("name"),
+        description=given.get("description"),
+        parameters=copied(given.get("input_schema")) or no_parameters(),
+    )
+
+
+def parse_call(call: Mapping[str, Any]) -> Call:
+    """A ``tool_use`` block."""
+    name = text_of(call, "name", "Anthropic")
+    return Call(name, call_arguments(call.get("input"), name), str(call.get("id") or ""))
+
+
+def render_result(call_id: str, result: ToolResult, name: str) -> dict[str, Any]:  # noqa: ARG001 - one shape for all
+    content = as_text(result.data) if result.success else as_text(result.error or "the tool failed")
+    return {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": not result.success}

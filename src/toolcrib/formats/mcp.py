@@ -1,0 +1,114 @@
+"""The Model Context Protocol's tools.
+
+A result's structured content is an object in every version of the protocol but the newest, so a result that is none is
+wrapped as ``{"result": ...}``, and its schema likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolcrib.core.result import ToolResult
+from toolcrib.core.safety import SafetyLevel
+from toolcrib.core.schema import JsonSchema
+from toolcrib.core.spec import ToolSpec, no_parameters
+from toolcrib.formats.calls import Call, call_arguments, text_of
+from toolcrib.formats.imports import spec_from
+from toolcrib.formats.jsonable import as_json, as_text, copied
+from toolcrib.formats.losses import Loss
+from toolcrib.formats.naming import ANY_NAME
+from toolcrib.formats.schemas import object_schema
+
+NAMES = ANY_NAME
+WRAPPED = "result"
+ANNOTATIONS = "mcp_annotations"
+"""The key of ``spec.metadata`` that keeps a server's own hints."""
+
+_NEVER_AN_OBJECT = frozenset({"string", "number", "integer", "boolean", "array", "null"})
+
+
+def definition(spec: ToolSpec, name: str, losses: list[Loss]) -> dict[str, Any]:
+    given: dict[str, Any] = {"name": name, "description": spec.description}
+    if spec.display_name:
+        given["title"] = spec.display_name
+    given["inputSchema"] = object_schema(spec, losses, "MCP")
+    if spec.returns:
+        output = output_schema(spec.returns)
+        if output is None:
+            losses.append(Loss(spec.name, "returns", "MCP takes the output schema of an object, and this may be none"))
+        else:
+            given["outputSchema"] = output
+    given["annotations"] = hints_of(spec)
+    return given
+
+
+def hints_of(spec: ToolSpec) -> dict[str, Any]:
+    """Hints from the safety level, and over them those that came with an imported tool."""
+    hints: dict[str, Any] = {"readOnlyHint": spec.safety_level is SafetyLevel.SAFE}
+    if spec.safety_level is not SafetyLevel.SAFE:
+        hints["destructiveHint"] = spec.safety_level >= SafetyLevel.HIGH_RISK
+    own = spec.metadata.get(ANNOTATIONS)
+    return hints | copied(own) if isinstance(own, dict) else hints
+
+
+def output_schema(returns: JsonSchema) -> JsonSchema | None:
+    """The schema of the structured content, or None where it cannot be told whether that would be an object."""
+    kind = returns.get("type")
+    if kind == "object":
+        schema: JsonSchema = copied(returns)
+        return schema
+    kinds = kind if isinstance(kind, list) else [kind]
+    if not _NEVER_AN_OBJECT.issuperset(kinds):
+        return None
+    inner = copied(returns)
+    wrapped: JsonSchema = {"type": "object", "properties": {WRAPPED: inner}, "required": [WRAPPED]}
+    for keyword in ("$defs", "definitions"):
+        # References inside start at the root, which the wrapping has moved.
+        if keyword in inner:
+            wrapped[keyword] = inner.pop(keyword)
+    return wrapped
+
+
+def from_definition(given: Mapping[str, Any]) -> ToolSpec:
+    """The hints are the server's word. Where it is not trusted, give the spec another ``safety_level``."""
+    hints = given.get("annotations")
+    hints = copied(dict(hints)) if isinstance(hints, Mapping) else {}
+    level = _safety(hints)
+    return spec_from(
+        given.get("name"),
+        display_name=given.get("title") or hints.get("title"),
+        description=given.get("description"),
+        parameters=copied(given.get("inputSchema")) or no_parameters(),
+        returns=copied(given.get("outputSchema")),
+        safety_level=level,
+        metadata={ANNOTATIONS: hints} if hints else None,
+    )
+
+
+def _safety(hints: Mapping[str, Any]) -> SafetyLevel:
+    if hints.get("readOnlyHint"):
+        return SafetyLevel.SAFE
+    # The protocol's default: what is not said to be harmless is destructive.
+    return SafetyLevel.HIGH_RISK if hints.get("destructiveHint", True) else SafetyLevel.MEDIUM_RISK
+
+
+def parse_call(call: Mapping[str, Any]) -> Call:
+    """The parameters of ``tools/call``, or the whole JSON-RPC request."""
+    params = call.get("params")
+    body = params if isinstance(params, Mapping) else call
+    name = text_of(body, "name", "MCP")
+    identity = call.get("id")
+    return Call(name, call_arguments(body.get("arguments"), name), "" if identity is None else str(identity))
+
+
+def render_result(call_id: str, result: ToolResult, name: str) -> dict[str, Any]:  # noqa: ARG001 - one shape for all
+    if not result.success:
+        return {"content": [_text(result.error or "the tool failed")], "isError": True}
+    data = as_json(result.data)
+    structured = data if isinstance(data, dict) else {WRAPPED: data}
+    return {"content": [_text(as_text(data))], "structuredContent": structured, "isError": False}
+
+
+def _text(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}
