@@ -1,0 +1,149 @@
+"""Finding tools that others wrote: packages that declare entry points, and folders of Python files.
+
+Entry points come first, and the first tool of a name wins. A file is compiled anew every time, never taken from a
+bytecode cache, so what is found is what is on disk now.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import inspect
+import logging
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+from toolcrib.core.tool import Tool
+from toolcrib.define import SupportsTool, as_tool
+
+GROUPS = ("toolcrib.tools", "aiwhisperer.tools")
+FOLDER_VARIABLES = ("TOOLCRIB_PLUGINS_DIR", "AIWHISPERER_PLUGINS_DIR")
+
+_log = logging.getLogger("toolcrib")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A tool, the object it was made from, and where that came from."""
+
+    source: str
+    thing: Any
+    tool: Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    source: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Discovery:
+    """What a search for plugins found, and what stood in its way."""
+
+    found: list[Found] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    def note_problem(self, source: str, reason: str) -> None:
+        _log.warning("plugin %s was left out: %s", source, reason)
+        self.problems.append(Problem(source, reason))
+
+    def note_duplicate(self, found: Found) -> None:
+        self.note_problem(found.source, f"a tool called {found.tool.name!r} is registered already; the first one wins")
+
+
+def plugin_folders() -> list[Path]:
+    """The folders that the environment names, several of them separated as in PATH."""
+    named = (os.environ.get(variable, "") for variable in FOLDER_VARIABLES)
+    return [Path(folder).expanduser() for value in named for folder in value.split(os.pathsep) if folder]
+
+
+def find_plugins(groups: Iterable[str] = GROUPS, folders: Iterable[str | Path] = ()) -> Discovery:
+    """Load every plugin; one that breaks is noted and stops nobody else."""
+    discovery = Discovery()
+    for group in groups:
+        for entry in sorted(importlib.metadata.entry_points(group=group), key=lambda entry: entry.name):
+            source = f"{entry.name!r} ({group}: {entry.value})"
+            _collect(discovery, source, entry.load)
+    for folder in map(Path, folders):
+        if not folder.is_dir():
+            discovery.note_problem(str(folder), "it is not a folder")
+            continue
+        for path in _plugin_files(folder):
+            _collect(discovery, str(path), lambda path=path: _import_file(path))
+    return discovery
+
+
+def _collect(discovery: Discovery, source: str, load: Any) -> None:
+    try:
+        for thing in _things(load()):
+            tool = as_tool(thing)
+            discovery.found.append(Found(source, thing, tool))
+    except (Exception, SystemExit) as error:  # a plugin is somebody else's code
+        discovery.note_problem(source, f"{type(error).__name__}: {error}")
+
+
+def _things(loaded: Any) -> Iterator[Any]:
+    """The tools that a plugin's object stands for: itself, its members, or what its module defines."""
+    if isinstance(loaded, ModuleType):
+        yield from _defined_in(loaded)
+    elif isinstance(loaded, list | tuple | set):
+        for member in loaded:
+            yield from _things(member)
+    else:
+        yield loaded() if isinstance(loaded, type) and issubclass(loaded, SupportsTool) else loaded
+
+
+def _defined_in(module: ModuleType) -> Iterator[Any]:
+    for name, value in list(vars(module).items()):
+        if name.startswith("_"):
+            continue
+        if isinstance(value, type):
+            own = value.__module__ == module.__name__ and not inspect.isabstract(value)
+            if own and issubclass(value, SupportsTool):
+                yield value()
+        elif isinstance(value, Tool | SupportsTool):
+            yield value
+
+
+def _plugin_files(folder: Path) -> list[Path]:
+    files = [path for path in folder.glob("*.py") if not path.name.startswith("_")]
+    packages = [path for path in folder.glob("*/__init__.py") if not path.parent.name.startswith((".", "_"))]
+    return sorted([*files, *packages])
+
+
+class _FreshLoader(SourceFileLoader):
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        code: CodeType = self.source_to_code(self.get_data(path), path)
+        return code
+
+
+def _import_file(path: Path) -> ModuleType:
+    is_package = path.name == "__init__.py"
+    stem = path.parent.name if is_package else path.stem
+    name = f"toolcrib_plugin_{sha256(str(path.resolve()).encode()).hexdigest()[:12]}_{stem}"
+    for known in [known for known in sys.modules if known == name or known.startswith(f"{name}.")]:
+        del sys.modules[known]
+    spec = importlib.util.spec_from_file_location(
+        name,
+        path,
+        loader=_FreshLoader(name, str(path)),
+        submodule_search_locations=[str(path.parent)] if is_package else None,
+    )
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module

@@ -1,0 +1,250 @@
+"""ToolRegistry: the live tools of a process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from toolcrib.core.context import NO_CONTEXT, ToolContext
+from toolcrib.core.errors import ToolcribError, ToolExistsError, ToolNotFoundError, ToolValidationError
+from toolcrib.core.events import RegistryCleared, ToolRegistered, ToolRemoved, ToolUpdated
+from toolcrib.core.result import ToolResult
+from toolcrib.core.safety import SafetyLevel
+from toolcrib.core.tool import Tool
+from toolcrib.define import as_tool
+from toolcrib.formats import Handover, generate_prompt, handover, parse_call, render_result
+from toolcrib.ports import Audit, Policy
+from toolcrib.registry import selection
+from toolcrib.registry.discovery import GROUPS, Discovery, find_plugins, plugin_folders
+from toolcrib.registry.execution import Approve, Guard, execute
+from toolcrib.registry.listeners import Handler, Listeners
+
+
+class ToolRegistry:
+    """Holds live tools: register, look up, filter, search, hand over, execute. Safe to use from several threads.
+
+    ``highest_safety_level`` is what runs without asking; above it ``approve(spec, arguments)`` is asked, and where there
+    is nobody to ask the call is refused. ``policy`` is asked before every call, ``audit`` told of it.
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[Any] = (),
+        *,
+        highest_safety_level: SafetyLevel | str = SafetyLevel.HIGH_RISK,
+        approve: Approve | None = None,
+        policy: Policy | None = None,
+        audit: Audit | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._guard = Guard(SafetyLevel(highest_safety_level), approve, policy, audit, clock)
+        self._tools: dict[str, Tool] = {}
+        self._lock = threading.RLock()
+        self._listeners = Listeners()
+        self.left_out: dict[str, str] = {}
+        """In a registry made by :meth:`for_model`: the tools that did not come along, and why."""
+        self.suboptimal: dict[str, str] = {}
+        """In a registry made by :meth:`for_model`: the tools that want more than the model has, and what."""
+        self.register_many(tools)
+
+    # Keeping
+
+    def register(self, thing: Any) -> Tool:
+        """Add a tool: a Tool, a function, a BaseTool class or instance. Raises ToolExistsError for a taken name."""
+        tool = as_tool(thing)
+        with self._lock:
+            if tool.name in self._tools:
+                raise ToolExistsError(tool.name)
+            self._tools[tool.name] = tool
+        self._listeners.tell(ToolRegistered(tool))
+        return tool
+
+    def register_many(self, things: Iterable[Any]) -> list[Tool]:
+        """Add all of them, or none where one is wrong or its name is taken."""
+        tools = [as_tool(thing) for thing in things]
+        names: set[str] = set()
+        for tool in tools:
+            if tool.name in names:
+                raise ToolExistsError(tool.name, "it is in the list twice")
+            names.add(tool.name)
+        with self._lock:
+            for tool in tools:
+                if tool.name in self._tools:
+                    raise ToolExistsError(tool.name)
+            self._tools.update((tool.name, tool) for tool in tools)
+        for tool in tools:
+            self._listeners.tell(ToolRegistered(tool))
+        return tools
+
+    def update(self, name: str, thing: Any) -> Tool:
+        """Put another tool in the place of the one called ``name``. It must bear that name."""
+        tool = as_tool(thing)
+        if tool.name != name:
+            raise ToolValidationError(f"{name!r} cannot be updated to a tool called {tool.name!r}; names stay")
+        with self._lock:
+            previous = self.get(name)
+            self._tools[name] = tool
+        self._listeners.tell(ToolUpdated(name, tool, previous))
+        return tool
+
+    def remove(self, name: str) -> bool:
+        """Whether there was such a tool; now there is none."""
+        with self._lock:
+            tool = self._tools.pop(name, None)
+        if tool is None:
+            return False
+        self._listeners.tell(ToolRemoved(tool))
+        return True
+
+    def clear(self) -> None:
+        with self._lock:
+            self._tools.clear()
+        self._listeners.tell(RegistryCleared())
+
+    # Looking up
+
+    def get(self, name: str) -> Tool:
+        """The tool, or ToolNotFoundError, which is a KeyError."""
+        tool = self._tools.get(name)
+        if tool is None:
+            raise ToolNotFoundError(name, self._tools)
+        return tool
+
+    def has(self, name: str) -> bool:
+        return name in self._tools
+
+    def get_all(self) -> list[Tool]:
+        """Every tool, in order of registration."""
+        with self._lock:
+            return list(self._tools.values())
+
+    def get_by_category(self, category: str) -> list[Tool]:
+        return self.filter(category=category)
+
+    def get_by_tag(self, tag: str) -> list[Tool]:
+        return self.filter(tags=[tag])
+
+    def filter(
+        self,
+        *,
+        category: str | None = None,
+        tags: Iterable[str] | None = None,
+        name_pattern: str | None = None,
+        **fields: Any,
+    ) -> list[Tool]:
+        """The tools for which every criterion holds: all of ``tags``, a regular expression for the name, any field."""
+        tools = self.get_all()
+        criteria = {"category": category, "tags": tags, "name_pattern": name_pattern, **fields}
+        selection.check_criteria(criteria, tools)
+        matches = selection.compile_filter(criteria)
+        return [tool for tool in tools if matches(tool.spec)]
+
+    def search(self, text: str, limit: int | None = None) -> list[Tool]:
+        """The tools whose name, tags, category or description hold every word, the best first."""
+        return selection.search(self.get_all(), text, limit)
+
+    def for_model(self, capabilities: Iterable[str]) -> ToolRegistry:
+        """A registry of the tools that a model with these capabilities can use; its ``left_out`` says why not others."""
+        has = frozenset(str(capability) for capability in capabilities)
+        fitting = ToolRegistry()
+        fitting._guard = self._guard
+        for tool in self.get_all():
+            if reason := selection.why_not(tool.spec, has):
+                fitting.left_out[tool.name] = reason
+                continue
+            fitting._tools[tool.name] = tool
+            if remark := selection.not_at_best(tool.spec, has):
+                fitting.suboptimal[tool.name] = remark
+        return fitting
+
+    # Handing over
+
+    def handover(self, format: str = "openai") -> Handover:
+        """The tools as a provider wants them, with the way back from its names and what it cannot express."""
+        return handover([tool.spec for tool in self.get_all()], format)
+
+    def definitions(self, format: str = "openai") -> list[dict[str, Any]]:
+        """The tools as a provider wants them: openai, openrouter, anthropic, gemini, mcp, compact ..."""
+        return list(self.handover(format).definitions)
+
+    def generate_prompt(self, **options: Any) -> str:
+        """The tools as text for a prompt; the options are those of :func:`toolcrib.formats.generate_prompt`."""
+        return generate_prompt([tool.spec for tool in self.get_all()], **options)
+
+    def to_langchain_tools(self) -> list[Any]:
+        """LangChain StructuredTools. Needs ``toolcrib[langchain]``."""
+        from toolcrib.formats.langchain import to_structured_tool
+
+        return [to_structured_tool(tool) for tool in self.get_all()]
+
+    # Running
+
+    async def execute(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, context: ToolContext = NO_CONTEXT
+    ) -> ToolResult:
+        """Run a tool. Never raises: what went wrong is in the result, with a stable ``error_code``."""
+        return await execute(self.get, self._guard, name, arguments, context)
+
+    async def execute_call(
+        self, format: str, call: Mapping[str, Any], *, context: ToolContext = NO_CONTEXT
+    ) -> dict[str, Any]:
+        """Run a tool call as a model's provider writes it, and answer as that provider reads it."""
+        call_id = ""
+        try:
+            exported, arguments, call_id = parse_call(format, call)
+            result = await self.execute(self.handover(format).resolve(exported), arguments, context=context)
+        except ToolcribError as error:
+            result = ToolResult(False, error=error.message, error_code=error.code)
+        return render_result(format, call_id, result)
+
+    # Listening and discovering
+
+    def on(self, event: str, handler: Handler) -> None:
+        """Call ``handler(event)`` at tool:registered, tool:updated, tool:removed or registry:cleared."""
+        self._listeners.on(event, handler)
+
+    def off(self, event: str, handler: Handler) -> None:
+        self._listeners.off(event, handler)
+
+    def discover(
+        self, *, groups: Iterable[str] = GROUPS, folders: Iterable[str | Path] | None = None, reload: bool = False
+    ) -> Discovery:
+        """Register the tools of installed plugins, then of plugin folders; the first of a name wins.
+
+        A broken plugin is a warning in the log and in the answer, and stops nobody else. ``reload=True`` also puts
+        tools whose files have changed in the place of those registered before.
+        """
+        discovery = find_plugins(groups, plugin_folders() if folders is None else folders)
+        for found in discovery.found:
+            name = found.tool.name
+            if name not in self._tools:
+                self.register(found.tool)
+            elif reload:
+                self.update(name, found.tool)
+            else:
+                discovery.note_duplicate(found)
+        return discovery
+
+    # A container of tools
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self.get_all())
+
+    def __getitem__(self, name: str) -> Tool:
+        return self.get(name)
+
+    def names(self) -> Collection[str]:
+        with self._lock:
+            return list(self._tools)
+
+    def __repr__(self) -> str:
+        return f"<ToolRegistry of {len(self)} tools>"

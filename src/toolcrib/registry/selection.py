@@ -1,0 +1,100 @@
+"""Choosing among tools: filters, text search, and what a model can use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from toolcrib.core.errors import InvalidQueryError, did_you_mean
+from toolcrib.core.spec import ToolSpec
+from toolcrib.core.tool import Tool
+
+Test = Callable[[ToolSpec], bool]
+
+
+def compile_filter(criteria: Mapping[str, Any]) -> Test:
+    """A test that holds where every criterion does.
+
+    ``name_pattern`` is a regular expression matched from the start of the name. A field of several values (``tags``)
+    must hold all that are given; any other field, also one of ``metadata``, must be equal.
+    """
+    tests = [_test(field, wanted) for field, wanted in criteria.items() if wanted is not None]
+    return lambda spec: all(test(spec) for test in tests)
+
+
+def _test(field: str, wanted: Any) -> Test:
+    if field == "name_pattern":
+        try:
+            pattern = re.compile(wanted)
+        except (re.error, TypeError) as error:
+            raise InvalidQueryError(f"name_pattern {wanted!r} is not a regular expression: {error}") from None
+        return lambda spec: pattern.match(spec.name) is not None
+    if field not in ToolSpec.model_fields:
+        return lambda spec: field in spec.metadata and spec.metadata[field] == wanted
+    if _holds_many(field):
+        everything = {wanted} if isinstance(wanted, str) else set(wanted)
+        return lambda spec: everything <= set(getattr(spec, field))
+    return lambda spec: bool(getattr(spec, field) == wanted)
+
+
+def _holds_many(field: str) -> bool:
+    return ToolSpec.model_fields[field].default == ()
+
+
+def check_criteria(criteria: Mapping[str, Any], tools: Iterable[Tool]) -> None:
+    """InvalidQueryError for a field that neither a spec nor any tool's metadata has: it is a slip of the pen."""
+    unknown = [name for name in criteria if name != "name_pattern" and name not in ToolSpec.model_fields]
+    for name in unknown:
+        if not any(name in tool.spec.metadata for tool in tools):
+            raise InvalidQueryError(f"tools have no field {name!r}{did_you_mean(name, ToolSpec.model_fields)}")
+
+
+_WORD = re.compile(r"[^\W_]+")
+_WEIGHTS = (("name", 8.0), ("display_name", 6.0), ("tags", 5.0), ("category", 3.0), ("capabilities", 3.0))
+
+
+def search(tools: Iterable[Tool], text: str, limit: int | None) -> list[Tool]:
+    """The tools in which every word of ``text`` occurs, the best first; all of them for no words."""
+    words = _WORD.findall(text.lower())
+    scored = []
+    for tool in tools:
+        score = _score(tool.spec, words, text.lower())
+        if score > 0 or not words:
+            scored.append((score, tool))
+    scored.sort(key=lambda pair: -pair[0])  # stable: equals stay in order of registration
+    return [tool for _, tool in scored[:limit]]
+
+
+def _score(spec: ToolSpec, words: list[str], phrase: str) -> float:
+    fields = [(_text(getattr(spec, field)), weight) for field, weight in _WEIGHTS]
+    fields.append((spec.description.lower(), 1.0))
+    total = 100.0 if spec.name.lower() == phrase else 0.0
+    for word in words:
+        best = max((weight * _fit(word, text) for text, weight in fields), default=0.0)
+        if best == 0.0:
+            return 0.0
+        total += best
+    return total
+
+
+def _fit(word: str, text: str) -> float:
+    if word not in text:
+        return 0.0
+    return 1.0 if word in _WORD.findall(text) else 0.5
+
+
+def _text(value: str | tuple[str, ...]) -> str:
+    return (value if isinstance(value, str) else " ".join(value)).lower()
+
+
+def why_not(spec: ToolSpec, capabilities: Collection[str]) -> str | None:
+    """Why a model with these capabilities cannot use the tool; None where it can."""
+    missing = [need for need in spec.required_capabilities if need not in capabilities]
+    return f"needs {', '.join(missing)}, which the model lacks" if missing else None
+
+
+def not_at_best(spec: ToolSpec, capabilities: Collection[str]) -> str | None:
+    """Why the tool works with such a model, but not at its best."""
+    missing = [want for want in spec.optimal_capabilities if want not in capabilities]
+    return f"works best with {', '.join(missing)}, which the model lacks" if missing else None
