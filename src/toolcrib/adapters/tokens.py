@@ -148,8 +148,8 @@ class MongoTokens:
 
     def __init__(self, url: str) -> None:
         try:
-            import pymongo  # noqa: PLC0415 - optional
-            from pymongo.errors import PyMongoError  # noqa: PLC0415
+            import pymongo
+            from pymongo.errors import PyMongoError
         except ImportError:
             raise MissingDependencyError("pymongo", "pip install 'toolcrib[mongo]'") from None
         self._failure: type[Exception] = PyMongoError

@@ -145,7 +145,7 @@ def _read(path: Path) -> str:
 
 
 def _fetch(url: str) -> bytes:
-    import httpx  # noqa: PLC0415 - only where the keys are at an address
+    import httpx
 
     try:
         answer = httpx.get(url, timeout=10, follow_redirects=False)

@@ -1,0 +1,106 @@
+"""From the text of a GraphQL request to its answer. Synchronous: a door runs it in a thread."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from graphql import (
+    DocumentNode,
+    ExecutionResult,
+    GraphQLError,
+    OperationDefinitionNode,
+    execute_sync,
+    get_operation_ast,
+    parse,
+    validate,
+)
+
+from toolcrib.core.errors import InvalidQueryError, ToolcribError
+from toolcrib.surfaces.errors import RequestError, answer_for
+from toolcrib.surfaces.graphql.limits import MAX_TOKENS, check_cost, check_shape
+from toolcrib.surfaces.graphql.schema import SCHEMA, Reader
+
+_log = logging.getLogger(__name__)
+
+__all__ = ["GraphQL", "Reader"]
+
+
+class GraphQL:
+    """Answers requests. Documents are parsed and validated once and remembered by their text."""
+
+    def __init__(self, remembered: int = 256) -> None:
+        self._prepared = lru_cache(maxsize=remembered)(_prepare)
+
+    def answer(self, request: object, reader: Reader) -> dict[str, Any]:
+        """The ``data`` and ``errors`` of a request. Only a request that is none at all raises RequestError."""
+        text, variables, name = _parts(request)
+        try:
+            document, problems = self._prepared(text)
+            if problems:
+                return {"errors": list(problems)}
+            operation = _operation(document, name)
+            check_cost(document, operation, variables)
+        except (GraphQLError, ToolcribError) as error:
+            return {"errors": [formatted(error)]}
+        result = execute_sync(
+            SCHEMA, document, context_value=reader, variable_values=dict(variables), operation_name=name
+        )
+        return _rendered(result)
+
+
+def _parts(request: object) -> tuple[str, Mapping[str, Any], str | None]:
+    if not isinstance(request, Mapping):
+        raise RequestError("a GraphQL request is a JSON object with a 'query'")
+    text, variables, name = request.get("query"), request.get("variables"), request.get("operationName")
+    if not isinstance(text, str) or not text.strip():
+        raise RequestError("a GraphQL request needs a 'query' of text")
+    if variables is not None and not isinstance(variables, Mapping):
+        raise RequestError("the 'variables' of a GraphQL request must be an object")
+    if name is not None and not isinstance(name, str):
+        raise RequestError("the 'operationName' of a GraphQL request must be text")
+    return text, variables or {}, name or None
+
+
+def _prepare(text: str) -> tuple[DocumentNode, tuple[dict[str, Any], ...]]:
+    try:
+        document = parse(text, max_tokens=MAX_TOKENS)
+        check_shape(document)
+        problems = validate(SCHEMA, document, max_errors=20)
+    except RecursionError:
+        raise InvalidQueryError("the GraphQL query is nested too deep") from None
+    return document, tuple(formatted(problem) for problem in problems)
+
+
+def _operation(document: DocumentNode, name: str | None) -> OperationDefinitionNode:
+    operation = get_operation_ast(document, name)
+    if operation is None:
+        raise InvalidQueryError("name one of the operations of the document in 'operationName'")
+    return operation
+
+
+def _rendered(result: ExecutionResult) -> dict[str, Any]:
+    answer: dict[str, Any] = {"data": result.data}
+    if result.errors:
+        answer["errors"] = [formatted(error) for error in result.errors]
+    return answer
+
+
+def formatted(error: GraphQLError | ToolcribError) -> dict[str, Any]:
+    """One error as GraphQL tells it, with our ``code`` and the HTTP ``status`` it would have elsewhere."""
+    if isinstance(error, ToolcribError):
+        return {"message": str(error), "extensions": _extensions(error)}
+    shown: dict[str, Any] = dict(error.formatted)
+    cause = error.original_error
+    if cause is None:
+        return shown | {"extensions": {"code": "invalid_query", "status": 400}}
+    if isinstance(cause, ToolcribError):
+        return shown | {"extensions": _extensions(cause)}
+    _log.error("a GraphQL resolver failed", exc_info=cause)
+    return shown | {"message": "internal error", "extensions": {"code": "error", "status": 500}}
+
+
+def _extensions(error: ToolcribError) -> dict[str, Any]:
+    return {"code": error.code, "status": answer_for(error).http}

@@ -1,0 +1,66 @@
+"""Request bodies: bounded in size and in time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from pydantic_core import from_json
+from starlette.requests import ClientDisconnect, Request
+
+from toolcrib.surfaces.errors import BodyTooLargeError, RequestError, SlowClientError, UnsupportedMediaTypeError
+
+
+async def pieces(request: Request, *, most: int, seconds: float, stall_seconds: float) -> AsyncIterator[bytes]:
+    """The body as it comes: at most ``most`` bytes, within ``seconds``, no pause longer than ``stall_seconds``."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > most:
+        raise _too_large(most)
+    received = 0
+    stream = request.stream()
+    deadline = asyncio.get_running_loop().time() + seconds
+    while True:
+        try:
+            async with asyncio.timeout_at(min(deadline, asyncio.get_running_loop().time() + stall_seconds)):
+                piece = await anext(stream, None)
+        except TimeoutError:
+            raise SlowClientError("the request's body came too slowly; send it faster or in smaller parts") from None
+        except ClientDisconnect:
+            raise RequestError("the connection was closed before the body was complete") from None
+        if piece is None:
+            return
+        received += len(piece)
+        if received > most:
+            raise _too_large(most)
+        if piece:
+            yield piece
+
+
+def _too_large(most: int) -> BodyTooLargeError:
+    return BodyTooLargeError(f"the body is larger than {most:,} bytes, which is the limit here")
+
+
+async def read_json(request: Request, *, most: int, seconds: float) -> Any:
+    """The JSON value of the body."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
+        raise UnsupportedMediaTypeError(f"the body must be 'application/json', not {kind or 'of no type'!r:.80}")
+    body = bytearray()
+    async for piece in pieces(request, most=most, seconds=seconds, stall_seconds=seconds):
+        body += piece
+    return parse_json(bytes(body))
+
+
+def parse_json(body: bytes) -> Any:
+    try:
+        return from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        raise RequestError(f"the body is not JSON: {error}") from None
+
+
+async def read_object(request: Request, *, most: int, seconds: float) -> dict[str, Any]:
+    value = await read_json(request, most=most, seconds=seconds)
+    if not isinstance(value, dict):
+        raise RequestError(f"the body must be a JSON object, not {type(value).__name__}")
+    return value

@@ -1,0 +1,135 @@
+"""``multipart/form-data``: one file, written to disk while it comes in and never held in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from python_multipart import MultipartParser
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import parse_options_header
+from starlette.requests import Request
+
+from toolcrib.core.errors import InvalidBundleError, StoreError
+from toolcrib.surfaces.errors import UnsupportedMediaTypeError
+from toolcrib.surfaces.rest.bodies import pieces
+
+FIELD = "file"
+_MAX_PARTS = 10
+_MAX_HEADER_BYTES = 8_192
+_BUFFER_BYTES = 1 << 20
+
+
+class _Form:
+    """Collects the part called ``file`` and skips the others."""
+
+    def __init__(self, boundary: bytes) -> None:
+        self.found = False
+        self.complete = False
+        self.pending = bytearray()
+        self._parts = 0
+        self._name = b""
+        self._value = b""
+        self._disposition = b""
+        self._taking = False
+        self._parser = MultipartParser(
+            boundary,
+            {
+                "on_part_begin": self._begin,
+                "on_header_field": self._header_field,
+                "on_header_value": self._header_value,
+                "on_header_end": self._header_end,
+                "on_headers_finished": self._headers_finished,
+                "on_part_data": self._data,
+                "on_end": self._end,
+            },
+        )
+
+    def feed(self, piece: bytes) -> None:
+        try:
+            self._parser.write(piece)
+        except FormParserError as error:
+            raise InvalidBundleError(f"the upload is not valid multipart/form-data: {error:.200}") from None
+
+    def _begin(self) -> None:
+        self._parts += 1
+        if self._parts > _MAX_PARTS:
+            raise InvalidBundleError(f"the upload has more than {_MAX_PARTS} parts; it needs one, called {FIELD!r}")
+        self._disposition = b""
+        self._taking = False
+
+    def _header_field(self, data: bytes, start: int, end: int) -> None:
+        self._name = self._bounded(self._name + data[start:end])
+
+    def _header_value(self, data: bytes, start: int, end: int) -> None:
+        self._value = self._bounded(self._value + data[start:end])
+
+    def _header_end(self) -> None:
+        if self._name.lower() == b"content-disposition":
+            self._disposition = self._value
+        self._name = self._value = b""
+
+    def _headers_finished(self) -> None:
+        _, options = parse_options_header(self._disposition)
+        self._taking = options.get(b"name") == FIELD.encode()
+        if self._taking and self.found:
+            raise InvalidBundleError(f"the upload has two parts called {FIELD!r}; send one bundle at a time")
+        self.found = self.found or self._taking
+
+    def _data(self, data: bytes, start: int, end: int) -> None:
+        if self._taking:
+            self.pending += data[start:end]
+
+    def _end(self) -> None:
+        self.complete = True
+
+    @staticmethod
+    def _bounded(header: bytes) -> bytes:
+        if len(header) > _MAX_HEADER_BYTES:
+            raise InvalidBundleError(f"a header of the upload is longer than {_MAX_HEADER_BYTES} bytes")
+        return header
+
+
+@asynccontextmanager
+async def uploaded_file(
+    request: Request, folder: Path, *, most: int, seconds: float, stall_seconds: float
+) -> AsyncIterator[BinaryIO]:
+    """The uploaded file, open for reading at its start. It is gone afterwards, whatever happened."""
+    form = _Form(_boundary(request))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = tempfile.TemporaryFile(dir=folder, prefix="upload-")  # noqa: SIM115 - closed by the with below
+    except OSError as error:
+        raise StoreError(f"there is no room for uploads in {str(folder)!r}: {error.strerror or error}") from None
+    with file:
+        async for piece in pieces(request, most=most, seconds=seconds, stall_seconds=stall_seconds):
+            form.feed(piece)
+            if len(form.pending) >= _BUFFER_BYTES:
+                await asyncio.to_thread(_flush, form, file)
+        _flush(form, file)
+        if not form.found:
+            raise InvalidBundleError(f"the upload has no part called {FIELD!r}; send the bundle as 'file=@bundle.zip'")
+        if not form.complete:
+            raise InvalidBundleError("the upload ends in the middle; send it again")
+        file.seek(0)
+        yield file
+
+
+def _flush(form: _Form, file: BinaryIO) -> None:
+    try:
+        file.write(form.pending)
+    except OSError as error:
+        raise StoreError(f"the upload could not be written to disk: {error.strerror or error}") from None
+    form.pending.clear()
+
+
+def _boundary(request: Request) -> bytes:
+    kind, options = parse_options_header(request.headers.get("content-type", ""))
+    boundary = options.get(b"boundary", b"")
+    if kind != b"multipart/form-data" or not boundary or len(boundary) > 200:
+        raise UnsupportedMediaTypeError("the body must be 'multipart/form-data' with the bundle in the part 'file'")
+    return boundary
