@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from toolcrib.core.query import Filter
@@ -51,8 +51,7 @@ class Policy(Protocol):
 # Audit: what was done?
 
 
-@dataclass(frozen=True, slots=True)
-class AuditEvent:
+class AuditEvent(NamedTuple):
     """``call`` joins the events of one attempt: ``attempt`` first, then one of the other outcomes."""
 
     call: str
@@ -69,6 +68,30 @@ class Audit(Protocol):
 
     def record(self, event: AuditEvent) -> None:
         """Keep the event. It is kept when this returns."""
+        ...
+
+
+class AuditLog(Audit, Protocol):
+    """An audit that can be asked."""
+
+    def events(
+        self, *, tool: str = "", principal: str = "", action: str = "", outcome: str = "", call: str = "",
+        since: float = 0.0, limit: int = 100,
+    ) -> list[AuditEvent]:
+        """What was kept, newest first. An empty criterion does not count."""
+        ...
+
+
+# Seal: credentials, closed to everybody who only has the store
+
+
+class Seal(Protocol):
+    def close(self, value: Any, context: str) -> str:
+        """A JSON value as sealed text that opens only with the same ``context``."""
+        ...
+
+    def open(self, sealed: str, context: str) -> Any:
+        """The value again. Raises SettingsError where the key is gone, StoreError where the text was tampered with."""
         ...
 
 
@@ -130,6 +153,10 @@ class Store(Protocol):
     remote: bool
 
     def get(self, name: str) -> Record | None: ...
+
+    def get_json(self, name: str) -> str | None:
+        """The document as JSON text, unparsed: what a service needs to answer quickly. Credentials are sealed in it."""
+        ...
 
     def commit(self, changes: Sequence[Change]) -> list[Record]:
         """All of the changes or none.

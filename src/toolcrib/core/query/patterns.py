@@ -41,7 +41,7 @@ class Chars:
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """``^ $`` and their relations, by one canonical name: start, end, line_start, line_end, very_end, word, not_word."""
+    """``^``, ``$`` and their relations: start, end, line_start, line_end, very_end, word, not_word."""
 
     kind: str
 
@@ -259,9 +259,7 @@ class _Reader:
         if sum(high - low for low, high in ranges if high < _LAST_CHARACTER) > _MAX_CASELESS_RANGE:
             raise self.wrong("has too wide a range for the option 'i'")
         codes = {code for low, high in ranges if high < _LAST_CHARACTER for code in range(low, high + 1)}
-        others = {
-            ord(other) for code in codes for other in (chr(code).lower(), chr(code).upper()) if len(other) == 1
-        }
+        others = {ord(other) for code in codes for other in (chr(code).lower(), chr(code).upper()) if len(other) == 1}
         return ranges + tuple((code, code) for code in sorted(others - codes))
 
 
@@ -478,7 +476,12 @@ def literal_parts(node: Node) -> Iterator[str]:
     """Texts that every match contains, character for character: what an index or a plain search can look for."""
     run = ""
     for part in node.parts if isinstance(node, Sequence) else (node,):
-        if isinstance(part, Chars) and not part.negated and len(part.ranges) == 1 and part.ranges[0][0] == part.ranges[0][1]:
+        if (
+            isinstance(part, Chars)
+            and not part.negated
+            and len(part.ranges) == 1
+            and part.ranges[0][0] == part.ranges[0][1]
+        ):
             run += chr(part.ranges[0][0])
             continue
         if run:

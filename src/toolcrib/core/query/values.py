@@ -50,7 +50,7 @@ def compare(left: Any, right: Any) -> int:
         return _compare_pairs((("", item) for item in left), (("", item) for item in right))
     if left is None or left is MISSING:
         return 0
-    return (left > right) - (left < right)
+    return int(left > right) - int(left < right)
 
 
 def _compare_pairs(left: Iterable[tuple[str, Any]], right: Iterable[tuple[str, Any]]) -> int:
@@ -68,23 +68,21 @@ def _compare_pairs(left: Iterable[tuple[str, Any]], right: Iterable[tuple[str, A
     return 0 if next(rights, None) is None else -1
 
 
+_TYPE_NAMES: dict[type, tuple[str, ...]] = {
+    bool: ("bool",),
+    float: ("double", "number"),
+    str: ("string",),
+    dict: ("object",),
+    list: ("array",),
+    type(None): ("null",),
+    Missing: (),
+}
+
+
 def type_names(value: Any) -> tuple[str, ...]:
     """The names by which ``$type`` knows the value."""
-    match value:
-        case bool():
-            return ("bool",)
-        case int():
-            if -INT32 <= value < INT32:
-                return ("int", "number")
-            return ("long", "number") if -INT64 <= value < INT64 else ("decimal", "number")
-        case float():
-            return ("double", "number")
-        case str():
-            return ("string",)
-        case dict():
-            return ("object",)
-        case list():
-            return ("array",)
-        case None:
-            return ("null",)
-    return ()
+    if type(value) is not int:
+        return _TYPE_NAMES[type(value)]
+    if -INT32 <= value < INT32:
+        return ("int", "number")
+    return ("long", "number") if -INT64 <= value < INT64 else ("decimal", "number")

@@ -1,0 +1,97 @@
+"""What every store asks of a change before it writes it: the rules are here once, the backends only keep."""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+from typing import Any
+
+from toolcrib.core.errors import ConflictError, ToolExistsError, ToolNotFoundError, ToolValidationError
+from toolcrib.core.query.parsing import is_unicode
+from toolcrib.core.query.values import MAX_INTEGER
+from toolcrib.ports import ANY, Change
+
+MAX_DOCUMENT_BYTES = 8_000_000
+"""MongoDB's documents end at 16 MB; half of that leaves room for what a backend adds."""
+MAX_DEPTH = 80
+
+TEXT_FIELDS = ("name", "description", "tool_type", "category", "execution_mode", "policy_rule_uri")
+LABEL_FIELDS = ("tags", "capabilities")
+"""Lists of texts that stores keep an index of."""
+
+
+def new_etag() -> str:
+    return secrets.token_hex(12)
+
+
+def check_expected(change: Change, present: str | None) -> None:
+    """Raise unless the etag that is there, or None, is what the change expects."""
+    if change.expected is ANY:
+        if change.document is None and present is None:
+            raise ToolNotFoundError(change.name)
+    elif change.expected is None:
+        if present is not None:
+            raise ToolExistsError(change.name)
+        if change.document is None:
+            raise ToolNotFoundError(change.name)
+    elif present is None:
+        raise ToolNotFoundError(change.name)
+    elif present != change.expected:
+        raise ConflictError(f"{change.name!r} was changed by somebody else; read it again and repeat the change")
+
+
+def document_text(change: Change) -> str:
+    """The change's document as JSON text, or ToolValidationError where some backend could not keep it faithfully."""
+    document = change.document
+    assert document is not None
+    try:
+        _check_value(document, (), 0)
+        _check_fields(change.name, document)
+    except ValueError as error:
+        raise ToolValidationError(f"tool {change.name!r} cannot be stored: {error}") from None
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    if len(text.encode()) > MAX_DOCUMENT_BYTES:
+        raise ToolValidationError(
+            f"tool {change.name!r} cannot be stored: it is larger than {MAX_DOCUMENT_BYTES} bytes"
+        )
+    return text
+
+
+def _check_fields(name: str, document: dict[str, Any]) -> None:
+    if document.get("name") != name:
+        raise ValueError(f"its document is called {document.get('name')!r}")
+    for field in TEXT_FIELDS:
+        if not isinstance(document.get(field, ""), str):
+            raise ValueError(f"field {field!r} is not text")
+    for field in LABEL_FIELDS:
+        values = document.get(field, [])
+        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+            raise ValueError(f"field {field!r} is not a list of texts")
+
+
+def _check_value(value: Any, path: tuple[str, ...], depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise ValueError(f"field {path[0]!r} is nested more than {MAX_DEPTH} deep")
+    if type(value) is dict:
+        for key, item in value.items():
+            if type(key) is not str or "\0" in key or not is_unicode(key):
+                raise ValueError(f"field {'.'.join(path)!r} has the key {key!r}")
+            _check_value(item, (*path, key), depth + 1)
+    elif type(value) is list:
+        for index, item in enumerate(value):
+            _check_value(item, (*path, str(index)), depth + 1)
+    elif complaint := _complaint(value):
+        raise ValueError(f"field {'.'.join(path)!r} holds {complaint}")
+
+
+def _complaint(value: Any) -> str:
+    """What is wrong with a value that holds no others, or nothing."""
+    kind = type(value)
+    if kind is str:
+        return "" if is_unicode(value) else "text that is not valid Unicode"
+    if kind is int:
+        return "" if abs(value) < MAX_INTEGER else "an integer of more than 34 digits"
+    if kind is float:
+        return "" if math.isfinite(value) else f"{value}, which is not a JSON number"
+    return "" if value is None or kind is bool else f"a {kind.__name__}, which is not a JSON value"

@@ -1,0 +1,128 @@
+"""What a store holds, in memory: current tools, their history, and the outbox."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from toolcrib.adapters.stores.changes import check_expected, document_text, new_etag
+from toolcrib.core.query import Filter
+from toolcrib.ports import Change, OutboxEntry, Record
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A record as it is kept: the document as text, which no caller can change, and parsed for the filter."""
+
+    name: str
+    version: int
+    etag: str
+    at: float
+    text: str
+    document: Mapping[str, Any]
+    deleted: bool = False
+
+    def record(self) -> Record:
+        """For a caller: with a document of its own."""
+        return Record(self.name, self.version, self.etag, json.loads(self.text), self.at, self.deleted)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a commit will write, checked but not yet written."""
+
+    versions: tuple[Version, ...]
+    entries: tuple[OutboxEntry, ...]
+
+
+class Contents:
+    """The state of a store. Not thread-safe: its owner holds a lock."""
+
+    def __init__(self) -> None:
+        self._current: dict[str, Version] = {}
+        self._names: list[str] = []
+        self._history: dict[str, list[Version]] = {}
+        self._outbox: dict[int, OutboxEntry] = {}
+        self.last_sequence = 0
+
+    def get(self, name: str) -> Version | None:
+        return self._current.get(name)
+
+    def history(self, name: str) -> list[Version]:
+        """Newest first."""
+        return self._history.get(name, [])[::-1]
+
+    def matching(self, where: Filter, after: str | None = None) -> Iterator[Version]:
+        start = 0 if after is None else bisect_right(self._names, after)
+        for name in self._names[start:]:
+            version = self._current[name]
+            if where.matches(version.document):
+                yield version
+
+    def current(self) -> Iterable[Version]:
+        """In the order of names."""
+        return (self._current[name] for name in self._names)
+
+    def outbox(self, limit: int | None = None) -> list[OutboxEntry]:
+        return list(self._outbox.values())[:limit]
+
+    def plan(self, changes: Sequence[Change], at: float) -> Plan:
+        """Every change in order, each seeing those before it, or the error of the first that cannot be."""
+        planned: dict[str, Version] = {}
+        versions: list[Version] = []
+        entries: list[OutboxEntry] = []
+        for change in changes:
+            past = planned.get(change.name) or next(iter(self.history(change.name)), None)
+            check_expected(change, None if past is None or past.deleted else past.etag)
+            text = "{}" if change.document is None else document_text(change)
+            version = Version(
+                name=change.name,
+                version=1 if past is None else past.version + 1,
+                etag=new_etag(),
+                at=at,
+                text=text,
+                document=json.loads(text),
+                deleted=change.document is None,
+            )
+            planned[change.name] = version
+            versions.append(version)
+            if change.event is not None:
+                event = json.loads(json.dumps(change.event))
+                entries.append(OutboxEntry(self.last_sequence + len(entries) + 1, change.name, event))
+        return Plan(tuple(versions), tuple(entries))
+
+    def put(self, plan: Plan) -> None:
+        for version in plan.versions:
+            self.add_version(version)
+        for entry in plan.entries:
+            self.add_entry(entry)
+
+    def add_version(self, version: Version) -> None:
+        self._history.setdefault(version.name, []).append(version)
+        known = version.name in self._current
+        if version.deleted:
+            if known:
+                del self._current[version.name]
+                del self._names[bisect_left(self._names, version.name)]
+            return
+        self._current[version.name] = version
+        if not known:
+            insort(self._names, version.name)
+
+    def add_entry(self, entry: OutboxEntry) -> None:
+        self._outbox[entry.sequence] = entry
+        self.last_sequence = max(self.last_sequence, entry.sequence)
+
+    def acknowledge(self, sequence: int) -> bool:
+        return self._outbox.pop(sequence, None) is not None
+
+    def postpone(self, sequence: int, not_before: float, error: str) -> OutboxEntry | None:
+        entry = self._outbox.get(sequence)
+        if entry is None:
+            return None
+        later = replace(entry, attempts=entry.attempts + 1, not_before=not_before, last_error=error)
+        self._outbox[sequence] = later
+        return later

@@ -1,0 +1,318 @@
+"""From plain data to a filter, checked: what is not in the language is refused by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from toolcrib.core.errors import InvalidQueryError, did_you_mean
+from toolcrib.core.query.filters import (
+    NOTHING,
+    And,
+    AnyObject,
+    AnyValue,
+    At,
+    Compare,
+    Comparison,
+    Fails,
+    Filter,
+    HasType,
+    Like,
+    Not,
+    OneOf,
+    Or,
+    Path,
+    Present,
+    SizeIs,
+    Test,
+)
+from toolcrib.core.query.patterns import Pattern
+from toolcrib.core.query.values import INT64
+
+MAX_DEPTH = 20
+MAX_CLAUSES = 500
+MAX_LIST = 1000
+MAX_TEXT = 10_000
+MAX_PATH = 512
+MAX_SEGMENTS = 32
+
+FORBIDDEN = ("credentials",)
+"""Paths that no filter may ask about, with everything below them."""
+
+_TYPE_NUMBERS = {
+    1: "double", 2: "string", 3: "object", 4: "array", 8: "bool", 10: "null", 16: "int", 18: "long", 19: "decimal",
+}  # fmt: skip
+_TYPE_NAMES = frozenset({*_TYPE_NUMBERS.values(), "number"})
+_COMPARISONS: dict[str, Comparison] = {"$eq": "$eq", "$gt": "$gt", "$gte": "$gte", "$lt": "$lt", "$lte": "$lte"}
+_OPERATORS = (*_COMPARISONS, "$ne", "$in", "$nin", "$exists", "$type", "$regex", "$options", "$all", "$size",
+              "$elemMatch", "$not")  # fmt: skip
+_LOGIC = ("$and", "$or", "$nor")
+
+
+def parse(where: object, *, forbidden: Sequence[str] = FORBIDDEN) -> Filter:
+    """The filter that ``where`` says, or InvalidQueryError that names the operator or field it trips over."""
+    return _Parser(tuple(tuple(path.split(".")) for path in forbidden)).document(where, (), 0)
+
+
+def check_path(path: Path, forbidden: Sequence[Path]) -> Path:
+    """``path`` unchanged, or InvalidQueryError where it is, leads to or lies below a forbidden one."""
+    for secret in forbidden:
+        if path[: len(secret)] == secret[: len(path)]:
+            raise InvalidQueryError(f"the field {'.'.join(path)!r} cannot be queried")
+    return path
+
+
+class _Parser:
+    def __init__(self, forbidden: tuple[Path, ...]) -> None:
+        self.forbidden = forbidden
+        self.clauses = 0
+
+    def document(self, where: object, base: Path, depth: int) -> Filter:
+        """A filter on a document that lies at ``base``."""
+        if not isinstance(where, Mapping):
+            raise InvalidQueryError(f"a filter is an object such as {{'tags': 'web'}}, not {_shown(where)}")
+        self.count(depth)
+        parts = [self.entry(key, value, base, depth) for key, value in where.items()]
+        return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+    def count(self, depth: int) -> None:
+        self.clauses += 1
+        if self.clauses > MAX_CLAUSES:
+            raise InvalidQueryError(f"the filter has more than {MAX_CLAUSES} clauses")
+        if depth > MAX_DEPTH:
+            raise InvalidQueryError(f"the filter is nested more than {MAX_DEPTH} deep")
+
+    def entry(self, key: object, value: object, base: Path, depth: int) -> Filter:
+        if not isinstance(key, str):
+            raise InvalidQueryError(f"a field name is text, not {_shown(key)}")
+        if key in _LOGIC:
+            return self.logic(key, value, base, depth)
+        if key.startswith("$"):
+            raise InvalidQueryError(f"the operator {_shown(key)} is not known here{did_you_mean(key, _LOGIC)}")
+        path = self.path(key, base)
+        if isinstance(value, Mapping) and _is_operators(value, key):
+            return self.tests_at(path, value, base, depth)
+        self.count(depth)
+        return At(path, Compare("$eq", literal(value, key)))
+
+    def logic(self, operator: str, value: object, base: Path, depth: int) -> Filter:
+        if not isinstance(value, list | tuple) or not value:
+            raise InvalidQueryError(f"{operator} takes a list of filters that is not empty, not {_shown(value)}")
+        parts = tuple(self.document(part, base, depth + 1) for part in value)
+        if operator == "$and":
+            return And(parts)
+        return Or(parts) if operator == "$or" else Not(Or(parts))
+
+    def path(self, text: str, base: Path) -> Path:
+        segments = tuple(text.split("."))
+        if not all(segments) or "\0" in text or not is_unicode(text):
+            raise InvalidQueryError(f"{_shown(text)} is not a field name; name fields like 'metadata.owner'")
+        if len(text) > MAX_PATH or len(segments) > MAX_SEGMENTS:
+            raise InvalidQueryError(f"the field name {_shown(text)} is too long")
+        check_path(base + segments, self.forbidden)
+        return segments
+
+    def tests_at(self, path: Path, tests: Mapping[str, Any], base: Path, depth: int) -> Filter:
+        """All of the operators asked of what ``path`` reaches."""
+        parts: list[Filter] = []
+        for operator, operand in tests.items():
+            self.count(depth)
+            name = ".".join(path)
+            match operator:
+                case "$ne":
+                    parts.append(Not(At(path, Compare("$eq", literal(operand, name)))))
+                case "$nin":
+                    parts.append(Not(At(path, OneOf(literals(operand, "$nin", name)))))
+                case "$exists":
+                    present = At(path, Present())
+                    parts.append(present if _truth(operand, name) else Not(present))
+                case "$not":
+                    parts.append(Not(self.tests_at(path, _operators_of_not(operand, name), base, depth + 1)))
+                case "$all":
+                    parts.append(self.all_of(path, operand, base, depth))
+                case "$options":
+                    if "$regex" not in tests:
+                        raise InvalidQueryError(f"$options of {name!r} stands without a $regex")
+                case _:
+                    parts.append(At(path, self.test(operator, operand, tests, base + path, depth)))
+        return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+    def all_of(self, path: Path, operand: object, base: Path, depth: int) -> Filter:
+        name = ".".join(path)
+        if not isinstance(operand, list | tuple):
+            raise InvalidQueryError(f"$all of {name!r} takes a list, not {_shown(operand)}")
+        if not operand:
+            return NOTHING
+        if any(isinstance(item, Mapping) and "$elemMatch" in item for item in operand):
+            if not all(isinstance(item, Mapping) and set(item) == {"$elemMatch"} for item in operand):
+                raise InvalidQueryError(f"$all of {name!r} mixes $elemMatch with other values")
+            _check_length(operand, "$all", name)
+            tests = [self.element(item["$elemMatch"], base + path, depth) for item in operand]
+            return And(tuple(At(path, test) for test in tests))
+        return And(tuple(At(path, Compare("$eq", value)) for value in literals(operand, "$all", name)))
+
+    def test(self, operator: str, operand: object, siblings: Mapping[str, Any], base: Path, depth: int) -> Test:
+        """One operator that asks about a value as it is."""
+        name = ".".join(base)
+        if operator in _COMPARISONS:
+            return Compare(_COMPARISONS[operator], literal(operand, name))
+        simple: dict[str, Callable[[], Test]] = {
+            "$in": lambda: OneOf(literals(operand, "$in", name)),
+            "$type": lambda: HasType(_types(operand, name)),
+            "$size": lambda: SizeIs(_size(operand, name)),
+            "$regex": lambda: Like(_pattern(operand, siblings.get("$options", ""), name)),
+            "$elemMatch": lambda: self.element(operand, base, depth),
+        }
+        if operator not in simple:
+            raise InvalidQueryError(
+                f"the operator {_shown(operator)} of {name!r} is not known{did_you_mean(str(operator), _OPERATORS)}"
+            )
+        return simple[operator]()
+
+    def element(self, operand: object, base: Path, depth: int) -> Test:
+        name = ".".join(base)
+        if not isinstance(operand, Mapping):
+            raise InvalidQueryError(f"$elemMatch of {name!r} takes an object, not {_shown(operand)}")
+        if operand and next(iter(operand)) not in _LOGIC and _is_operators(operand, name):
+            return AnyValue(self.value_tests(operand, base, depth + 1))
+        return AnyObject(self.document(operand, base, depth + 1))
+
+    def value_tests(self, tests: Mapping[str, Any], base: Path, depth: int) -> tuple[Test, ...]:
+        """Operators asked of one element of an array, which is not looked into."""
+        name = ".".join(base)
+        parts: list[Test] = []
+        for operator, operand in tests.items():
+            self.count(depth)
+            match operator:
+                case "$ne":
+                    parts.append(Fails((Compare("$eq", literal(operand, name)),)))
+                case "$nin":
+                    parts.append(Fails((OneOf(literals(operand, "$nin", name)),)))
+                case "$exists":
+                    parts.append(Present() if _truth(operand, name) else Fails((Present(),)))
+                case "$not":
+                    parts.append(Fails(self.value_tests(_operators_of_not(operand, name), base, depth + 1)))
+                case "$all":
+                    raise InvalidQueryError(f"$all inside $elemMatch of {name!r} is not allowed")
+                case "$options":
+                    if "$regex" not in tests:
+                        raise InvalidQueryError(f"$options of {name!r} stands without a $regex")
+                case _:
+                    parts.append(self.test(operator, operand, tests, base, depth))
+        return tuple(parts)
+
+
+def _is_operators(value: Mapping[Any, Any], name: str) -> bool:
+    """Whether an object holds operators; one that holds operators and fields is refused."""
+    operators = [isinstance(key, str) and key.startswith("$") for key in value]
+    if any(operators) and not all(operators):
+        raise InvalidQueryError(f"the value of {name!r} mixes operators and fields; use $eq to compare with an object")
+    return any(operators)
+
+
+def _operators_of_not(operand: object, name: str) -> Mapping[str, Any]:
+    if not isinstance(operand, Mapping) or not operand or not _is_operators(operand, name):
+        raise InvalidQueryError(f"$not of {name!r} takes an object of operators, not {_shown(operand)}")
+    return operand
+
+
+def literals(values: object, operator: str, name: str) -> tuple[Any, ...]:
+    if not isinstance(values, list | tuple):
+        raise InvalidQueryError(f"{operator} of {name!r} takes a list, not {_shown(values)}")
+    _check_length(values, operator, name)
+    return tuple(literal(value, name) for value in values)
+
+
+def _check_length(values: Sequence[Any], operator: str, name: str) -> None:
+    if len(values) > MAX_LIST:
+        raise InvalidQueryError(f"{operator} of {name!r} has {len(values)} values; {MAX_LIST} are allowed")
+
+
+def literal(value: object, name: str, depth: int = 0) -> Any:
+    """A JSON value to compare with, copied and checked."""
+    match value:
+        case None | bool():
+            return value
+        case int():
+            if -INT64 <= value < INT64:
+                return int(value)
+            raise InvalidQueryError(f"a number compared with {name!r} does not fit into 64 bits")
+        case float():
+            if math.isfinite(value):
+                return float(value)
+            raise InvalidQueryError(f"{name!r} is compared with {value}, which is not a JSON number")
+        case str():
+            if len(value) > MAX_TEXT:
+                raise InvalidQueryError(f"a text compared with {name!r} is longer than {MAX_TEXT} characters")
+            if not is_unicode(value):
+                raise InvalidQueryError(f"a text compared with {name!r} is not valid Unicode")
+            return str(value)
+    if depth >= MAX_DEPTH:
+        raise InvalidQueryError(f"a value compared with {name!r} is nested more than {MAX_DEPTH} deep")
+    if isinstance(value, list | tuple):
+        _check_length(value, "a list compared", name)
+        return [literal(item, name, depth + 1) for item in value]
+    if isinstance(value, Mapping):
+        _check_length(value, "an object compared", name)  # type: ignore[arg-type]
+        return {_key(key, name): literal(item, name, depth + 1) for key, item in value.items()}
+    raise InvalidQueryError(f"{name!r} is compared with {_shown(value)}, which is not a JSON value")
+
+
+def _key(key: object, name: str) -> str:
+    if isinstance(key, str) and len(key) <= MAX_TEXT and "\0" not in key and is_unicode(key):
+        return str(key)
+    raise InvalidQueryError(f"an object compared with {name!r} has the key {_shown(key)}")
+
+
+def is_unicode(text: str) -> bool:
+    """Whether the text can be written as UTF-8: lone surrogates cannot."""
+    if text.isascii():
+        return True
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _truth(operand: object, name: str) -> bool:
+    if isinstance(operand, bool) or (isinstance(operand, int) and operand in (0, 1)):
+        return bool(operand)
+    raise InvalidQueryError(f"$exists of {name!r} takes true or false, not {_shown(operand)}")
+
+
+def _size(operand: object, name: str) -> int:
+    if isinstance(operand, float) and operand.is_integer():
+        operand = int(operand)
+    if isinstance(operand, int) and not isinstance(operand, bool) and 0 <= operand < 2**31:
+        return operand
+    raise InvalidQueryError(f"$size of {name!r} takes a whole number from 0 up, not {_shown(operand)}")
+
+
+def _types(operand: object, name: str) -> tuple[str, ...]:
+    wanted = operand if isinstance(operand, list | tuple) else [operand]
+    if not wanted:
+        raise InvalidQueryError(f"$type of {name!r} takes at least one type")
+    _check_length(wanted, "$type", name)
+    return tuple(_type(item, name) for item in wanted)
+
+
+def _type(wanted: object, name: str) -> str:
+    if isinstance(wanted, str) and wanted in _TYPE_NAMES:
+        return wanted
+    if isinstance(wanted, int | float) and not isinstance(wanted, bool) and wanted in _TYPE_NUMBERS:
+        return _TYPE_NUMBERS[int(wanted)]
+    raise InvalidQueryError(
+        f"$type of {name!r} knows no {_shown(wanted)}; the types are {', '.join(sorted(_TYPE_NAMES))}"
+    )
+
+
+def _pattern(operand: object, options: object, name: str) -> Pattern:
+    if not isinstance(operand, str) or not isinstance(options, str):
+        wrong = operand if not isinstance(operand, str) else options
+        raise InvalidQueryError(f"$regex of {name!r} and its $options are texts, not {_shown(wrong)}")
+    if "\0" in operand or not is_unicode(operand):
+        raise InvalidQueryError(f"$regex of {name!r} holds a character that is not text")
+    return Pattern(operand, options)
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
