@@ -133,7 +133,7 @@ class Change:
 
     name: str
     document: dict[str, Any] | None
-    expected: str | None | _Anything = ANY
+    expected: str | _Anything | None = ANY
     event: dict[str, Any] | None = None
 
 

@@ -1,0 +1,1 @@
+"""Search over the catalogue, derived from the store."""

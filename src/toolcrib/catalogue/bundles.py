@@ -1,0 +1,126 @@
+"""Uploaded bundles: the code goes to the blobs under its digest, then the tool into the catalogue.
+
+In this order a crash leaves at worst a blob that no tool names, which :func:`collect_orphans` removes later; never a
+tool whose code is missing.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Set
+from pathlib import Path
+
+from toolcrib.catalogue.catalogue import Catalogue
+from toolcrib.catalogue.entries import Entry
+from toolcrib.core.errors import ToolcribError, ToolExistsError, ToolNotFoundError, UnavailableError
+from toolcrib.core.query import parse
+from toolcrib.core.spec import ToolSpec
+from toolcrib.formats.bundle import Bundle, BundleLimits, blob_key, bundle_digest, read_bundle
+from toolcrib.formats.toolentry import entry_to_spec
+from toolcrib.ports import Blobs, Store
+
+ORPHAN_SECONDS = 24 * 3600
+"""How long a blob may lie there without a tool that names it: longer than any upload takes."""
+
+
+def ingest(
+    path: Path,
+    *,
+    blobs: Blobs,
+    catalogue: Catalogue,
+    link_for: Callable[[str], str],
+    replace: bool = False,
+    force: bool = False,
+    principal: str = "",
+    limits: BundleLimits | None = None,
+) -> Entry:
+    """Publish the bundle in the file at ``path``; ``link_for`` makes the address of the code from its digest.
+
+    Raises InvalidBundleError and ToolValidationError for what is wrong with the bundle, ToolExistsError before
+    anything is written where the name is taken and ``replace`` is false.
+    """
+    with path.open("rb") as file, tempfile.TemporaryFile(dir=path.parent) as code:
+        bundle = read_bundle(file, code, limits)
+        spec = bundle_spec(bundle, link_for(bundle.digest))
+        if not replace and spec.name in catalogue:
+            raise ToolExistsError(spec.name)
+        key = blob_key(bundle.digest)
+        blobs.put(key, code)
+        try:
+            entry = catalogue.publish(spec, replace=replace, force=force, principal=principal)
+        except UnavailableError:
+            raise  # nobody knows whether it was written, so the code stays until it is certainly an orphan
+        except ToolcribError:
+            _remove_if_unused(spec, catalogue.store, blobs)
+            raise
+        if not _is_there(blobs, key):  # somebody deleted the last tool with the same code meanwhile
+            code.seek(0)
+            blobs.put(key, code)
+        return entry
+
+
+def bundle_spec(bundle: Bundle, link: str) -> ToolSpec:
+    """The spec parser: ``spec.json``, with the manual and the code's address filled in."""
+    return entry_to_spec({**bundle.entry, "tool_man_page_doc": bundle.manual, "tool_source_code_link": link})
+
+
+def remove_bundle(blobs: Blobs) -> Callable[[ToolSpec], None]:
+    """A cleanup for :class:`Catalogue`: the code of a deleted tool goes with it."""
+
+    def remove(spec: ToolSpec) -> None:
+        digest = bundle_digest(spec.binding.source_code_link)
+        if digest is not None:
+            blobs.delete(blob_key(digest))
+
+    return remove
+
+
+def referenced_digests(store: Store) -> set[str]:
+    """Of every bundle that a tool names, in its current version or in one that can be restored."""
+    found = set()
+    after: str | None = None
+    while page := store.query(parse({}), limit=500, after=after):
+        for record in page:
+            for version in store.history(record.name):
+                link = (version.document or {}).get("binding", {}).get("source_code_link", "")
+                found.add(bundle_digest(link))
+        after = page[-1].name
+    return {digest for digest in found if digest is not None}
+
+
+def collect_orphans(
+    blobs: Blobs,
+    referenced: Callable[[], Set[str]],
+    *,
+    older_than: float = ORPHAN_SECONDS,
+    clock: Callable[[], float] = time.time,
+) -> list[str]:
+    """Remove the blobs that nothing names and that have not been written for ``older_than`` seconds.
+
+    Putting a blob renews its age, and the references are read after the ages: an upload under way is never hit.
+    """
+    limit = clock() - older_than
+    old = [key for key, at in list(blobs.keys()) if at < limit]
+    if not old:
+        return []
+    kept = {blob_key(digest) for digest in referenced()}
+    orphans = [key for key in old if key not in kept]
+    for key in orphans:
+        blobs.delete(key)
+    return orphans
+
+
+def _remove_if_unused(spec: ToolSpec, store: Store, blobs: Blobs) -> None:
+    link = spec.binding.source_code_link
+    digest = bundle_digest(link)
+    if digest is not None and digest not in referenced_digests(store):
+        blobs.delete(blob_key(digest))
+
+
+def _is_there(blobs: Blobs, key: str) -> bool:
+    try:
+        blobs.open(key)
+    except ToolNotFoundError:
+        return False
+    return True

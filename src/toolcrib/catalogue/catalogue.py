@@ -1,0 +1,372 @@
+"""Catalogue: publish, update, delete, find; every rule about tools that are kept is here and no door has its own.
+
+A write goes the same way each time: parse -> audit the attempt -> authorise -> check -> seal -> commit -> index ->
+audit the outcome. The commit holds the document, its history and the event for the outbox, all or nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from toolcrib.catalogue import credentials as secrets
+from toolcrib.catalogue.announcements import EventKind, announcement
+from toolcrib.catalogue.cleaning import Cleaning
+from toolcrib.catalogue.creator import Publishable, changed_spec, checked_spec
+from toolcrib.catalogue.deleter import users_of
+from toolcrib.catalogue.entries import Entry, Hit, Page
+from toolcrib.catalogue.finding import Where, matching_entries, parsed, search_entries
+from toolcrib.catalogue.guard import Guard
+from toolcrib.core import compat
+from toolcrib.core.errors import (
+    BreakingChangeError,
+    ConflictError,
+    MissingConfigError,
+    ToolExistsError,
+    ToolInUseError,
+    ToolNotFoundError,
+    ToolValidationError,
+)
+from toolcrib.core.query import ALL, parse
+from toolcrib.core.spec import ToolSpec
+from toolcrib.core.tool import Tool
+from toolcrib.core.versions import broken_by
+from toolcrib.ports import Action, Audit, Change, Index, Policy, Record, Seal, Store
+
+_T = TypeVar("_T")
+_TRIES = 20
+
+
+class Catalogue:
+    """The tools in a store. Every answer has its credentials masked.
+
+    ``principal`` is who asks, as the door authenticated them. ``announce`` says that somebody reads the outbox.
+    ``cleanups`` remove what belongs to a deleted tool elsewhere; each may run more than once for the same tool.
+    """
+
+    def __init__(  # noqa: PLR0913 - one argument a port
+        self,
+        store: Store,
+        *,
+        index: Index | None = None,
+        policy: Policy | None = None,
+        audit: Audit | None = None,
+        seal: Seal | None = None,
+        bind: Callable[[ToolSpec], Tool] | None = None,
+        cleanups: Sequence[Callable[[ToolSpec], None]] = (),
+        announce: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.store = store
+        self.index = index
+        self.audit = audit
+        self.policy = policy
+        self._seal = seal
+        self._bind = bind
+        self._announce = announce
+        self._clock = clock
+        self._guard = Guard(policy, audit, clock)
+        self._cleaning = Cleaning(store, tuple(cleanups), keep_events=announce)
+        self._bound: dict[str, tuple[str, Tool]] = {}
+
+    @property
+    def remote(self) -> bool:
+        """Whether a read leaves the process, so that async code should ask in a thread."""
+        return self.store.remote or (self.index is not None and self.index.remote)
+
+    @property
+    def remote_writes(self) -> bool:
+        """Whether a write leaves the process; it also asks the policy and tells the audit."""
+        return self.remote or any(port is not None and port.remote for port in (self.policy, self.audit))
+
+    # Reading
+
+    def get(self, name: str) -> ToolSpec:
+        """The tool called ``name``, or ToolNotFoundError."""
+        return self.entry(name).spec
+
+    def entry(self, name: str) -> Entry:
+        """The tool with its etag, its version number and its document, or ToolNotFoundError."""
+        return Entry.of(self._record(name))
+
+    def query(
+        self,
+        filter: Where = ALL,
+        *,
+        limit: int | None = 1000,
+        cursor: str | None = None,
+    ) -> Page:
+        """The tools that match, ordered by name; ``cursor`` is the ``next_cursor`` of the page before."""
+        where = parsed(filter)
+        if limit is None:
+            return Page([Entry.of(record) for record in self.store.query(where, after=cursor)])
+        records = self.store.query(where, limit=limit + 1, after=cursor)
+        page = [Entry.of(record) for record in records[:limit]]
+        return Page(page, page[-1].name if page and len(records) > limit else None)
+
+    def count(self, filter: Where = ALL) -> int:
+        return self.store.count(parsed(filter))
+
+    def search(self, text: str, limit: int = 10, filter: Where | None = None) -> list[Hit]:
+        """The tools that fit the words best, best first; with ``filter``, only among those that match it."""
+        if self.index is None:
+            raise MissingConfigError("this catalogue was opened without an index, so it cannot be searched")
+        return search_entries(self.index, self.store, text, limit, ALL if filter is None else parsed(filter))
+
+    def history(self, name: str) -> list[Entry]:
+        """Every version, newest first, deletions included; ToolNotFoundError where the name was never used."""
+        records = self.store.history(name)
+        if not records:
+            raise ToolNotFoundError(name)
+        return [Entry.of(record) for record in records]
+
+    def version(self, name: str, number: int) -> Entry:
+        """One version of the history, or ToolNotFoundError."""
+        return Entry.of(self._version(name, number))
+
+    def tool(self, name: str) -> Tool:
+        """The spec bound to what runs it. The same object until the tool changes."""
+        record = self._record(name)
+        etag, tool = self._bound.get(name, ("", None))
+        if tool is None or etag != record.etag:
+            if self._bind is None:
+                raise MissingConfigError(
+                    f"this catalogue was opened without a way to run tools, so not {name!r} either"
+                )
+            tool = self._bind(Entry.of(record).spec)
+            self._bound[name] = (record.etag, tool)
+        return tool
+
+    def credentials(self, name: str) -> dict[str, Any]:
+        """The credentials in clear, for the code that runs the tool and for nobody else."""
+        return secrets.opened(name, self._record(name).document["credentials"], self._seal)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.store.get(name) is not None
+
+    def __len__(self) -> int:
+        return self.count()
+
+    def __iter__(self) -> Iterator[ToolSpec]:
+        return (entry.spec for entry in self.entries())
+
+    def entries(self, filter: Where = ALL) -> Iterator[Entry]:
+        """Everything that matches, ordered by name, read page by page."""
+        return matching_entries(self.store, parsed(filter))
+
+    # Stacking
+
+    def check_compat(self, names: Iterable[str], *, strict: bool = False) -> compat.Report:
+        """Whether the tools stack, every pair judged; ToolNotFoundError names one that is missing."""
+        return compat.check([self.get(name) for name in names], strict=strict)
+
+    def compatible_with(self, name: str, target_type: str | None = None, *, strict: bool = False) -> list[ToolSpec]:
+        """The tools that stack with ``name``, ordered by name, of ``target_type`` where that is given."""
+        spec = self.get(name)
+        among = self.entries(ALL if target_type is None else parse({"tool_type": target_type}))
+        others = (entry.spec for entry in among if entry.name != name)
+        return [other for other in others if compat.judge(spec, other, strict=strict).compatible]
+
+    # Writing
+
+    def publish(self, spec: Publishable, *, replace: bool = False, force: bool = False, principal: str = "") -> Entry:
+        """Add a tool; ToolExistsError where the name is taken. ``replace`` writes over it, as an update would."""
+        return self.publish_many([spec], replace=replace, force=force, principal=principal)[0]
+
+    def publish_many(
+        self, specs: Iterable[Publishable], *, replace: bool = False, force: bool = False, principal: str = ""
+    ) -> list[Entry]:
+        """Add all of the tools or none."""
+        checked = [checked_spec(spec) for spec in specs]
+        _refuse_repeated([spec.name for spec in checked])
+        current = {spec.name: self.store.get(spec.name) for spec in checked}
+        targets: dict[str, Action] = {name: "update" if record else "create" for name, record in current.items()}
+        if not checked:
+            return []
+
+        def publish_once() -> list[Entry]:
+            found = {spec.name: self.store.get(spec.name) for spec in checked}
+            taken = next((name for name, record in found.items() if record and not replace), None)
+            if taken is not None:
+                raise ToolExistsError(taken)
+            return self._write([(spec, found[spec.name]) for spec in checked], force=force, principal=principal)
+
+        with self._guard.attempt(targets, principal) as attempt:
+            entries = self._again(publish_once, retry_on=(ConflictError, ToolExistsError) if replace else ())
+            attempt.detail = _written(entries)
+        return entries
+
+    def update(
+        self,
+        name: str,
+        change: Callable[[ToolSpec], Mapping[str, Any]] | None = None,
+        /,
+        *,
+        force: bool = False,
+        expected: str | None = None,
+        principal: str = "",
+        **changes: Any,
+    ) -> Entry:
+        """Change some fields; ``change`` may compute them from the current spec.
+
+        BreakingChangeError where callers would break and the major version does not rise, unless ``force``.
+        With ``expected``, ConflictError where the etag is another one; without it, the change is made again
+        on top of what somebody else wrote meanwhile.
+        """
+
+        def update_once() -> Entry:
+            record = self._record(name)
+            if expected is not None and record.etag != expected:
+                raise ConflictError(f"{name!r} was changed by somebody else; read it again and repeat the change")
+            current = Entry.of(record).spec
+            spec = changed_spec(current, {**(change(current) if change else {}), **changes})
+            if spec.name != name:
+                raise ToolValidationError(f"{name!r} cannot be renamed to {spec.name!r}; publish that and delete this")
+            if spec == current:
+                return Entry.of(record)
+            return self._write([(spec, record)], force=force, principal=principal)[0]
+
+        with self._guard.attempt({name: "update"}, principal) as attempt:
+            entry = self._again(update_once, retry_on=(ConflictError,) if expected is None else ())
+            attempt.detail = _written([entry])
+        return entry
+
+    def restore(self, name: str, number: int, *, principal: str = "") -> Entry:
+        """Make an old version the current one again, also after a delete; the history grows by one.
+
+        Credentials are not turned back: a tool that is there keeps those it has. What breaks is told, not refused.
+        """
+
+        def restore_once() -> Entry:
+            old, record = self._version(name, number), self.store.get(name)
+            kept = (record or old).document["credentials"]
+            spec = ToolSpec.parse({**old.document, "credentials": dict.fromkeys(kept, secrets.MASK)})
+            return self._write([(spec, record)], kept=kept, force=True, principal=principal)[0]
+
+        with self._guard.attempt({name: "update"}, principal) as attempt:
+            entry = self._again(restore_once, retry_on=(ConflictError,))
+            attempt.detail = f"version {number} again; {_written([entry])}"
+        return entry
+
+    def delete(self, name: str, force: bool = False, *, expected: str | None = None, principal: str = "") -> None:
+        """Remove a tool and what belongs to it; ToolInUseError while others name it, unless ``force``."""
+
+        def delete_once() -> Record:
+            record = self._record(name)
+            if expected is not None and record.etag != expected:
+                raise ConflictError(f"{name!r} was changed by somebody else; read it again before you delete it")
+            spec = Entry.of(record).spec
+            self._guard.authorise("delete", record.document, spec.digest, principal)
+            if not force and (users := users_of(name, self.store)):
+                raise ToolInUseError(name, users)
+            event = self._event("tool.deleted", spec, record.document, principal)
+            if not (self._announce or self._cleaning.concerns(spec)):
+                event = None
+            self.store.commit([Change(name, None, expected=record.etag, event=event)])
+            return record
+
+        with self._guard.attempt({name: "delete"}, principal):
+            record = self._again(delete_once, retry_on=(ConflictError,) if expected is None else ())
+            self._forget(name)
+            self._cleaning.after_delete(Entry.of(record).spec)
+
+    def recover(self) -> int:
+        """Finish the deletions that a crash interrupted; how many there were. To be called at the start."""
+        return self._cleaning.recover()
+
+    def reseal(self, *, principal: str = "") -> int:
+        """Seal every credential again with the newest key; how many tools that touched."""
+        names = [record.name for record in self.store.query(ALL) if record.document["credentials"]]
+        for name in names:
+            with self._guard.attempt({name: "update"}, principal) as attempt:
+                self._again(lambda name=name: self._reseal_once(name), retry_on=(ConflictError,))  # type: ignore[misc]
+                attempt.detail = "credentials sealed again"
+        return len(names)
+
+    def close(self) -> None:
+        self.store.close()
+
+    # The one way in
+
+    def _write(
+        self,
+        specs: Sequence[tuple[ToolSpec, Record | None]],
+        *,
+        force: bool,
+        principal: str,
+        kept: Mapping[str, str] | None = None,
+    ) -> list[Entry]:
+        """Each spec over the record that was read before, in one commit."""
+        prepared = [self._prepared(spec, record, kept, force, principal) for spec, record in specs]
+        records = self.store.commit([change for change, _ in prepared])
+        if self.index is not None:
+            self.index.add(secrets.without(record.document) for record in records)
+        return [Entry.of(record, broke) for record, (_, broke) in zip(records, prepared, strict=True)]
+
+    def _prepared(
+        self, spec: ToolSpec, record: Record | None, kept: Mapping[str, str] | None, force: bool, principal: str
+    ) -> tuple[Change, list[str]]:
+        document = spec.to_dict()
+        self._guard.authorise("update" if record else "create", document, spec.digest, principal)
+        broke = broken_by(Entry.of(record).spec, spec) if record else []
+        if broke and not force:
+            raise BreakingChangeError(spec.name, broke)
+        if kept is None:
+            kept = record.document["credentials"] if record else {}
+        document["credentials"] = secrets.sealed(spec.name, spec.credentials, kept, self._seal)
+        event = None
+        if self._announce:
+            kind: EventKind = "tool.updated" if record else "tool.created"
+            event = self._event(kind, spec, document, principal, record.document if record else None)
+        return Change(spec.name, document, expected=record.etag if record else None, event=event), broke
+
+    def _event(
+        self, kind: EventKind, spec: ToolSpec, document: dict[str, Any], principal: str,
+        previous: dict[str, Any] | None = None,
+    ) -> dict[str, Any] | None:  # fmt: skip
+        return announcement(kind, spec, document, at=self._clock(), principal=principal, previous=previous)
+
+    def _reseal_once(self, name: str) -> None:
+        record = self._record(name)
+        opened = secrets.opened(name, record.document["credentials"], self._seal)
+        document = {**record.document, "credentials": secrets.sealed(name, opened, {}, self._seal)}
+        self.store.commit([Change(name, document, expected=record.etag)])
+
+    def _again(self, step: Callable[[], _T], *, retry_on: tuple[type[Exception], ...]) -> _T:
+        for _ in range(_TRIES - 1):
+            try:
+                return step()
+            except retry_on as error:
+                if isinstance(error, ToolInUseError):
+                    raise
+        return step()
+
+    def _forget(self, name: str) -> None:
+        self._bound.pop(name, None)
+        if self.index is not None:
+            self.index.remove([name])
+
+    def _record(self, name: str) -> Record:
+        record = self.store.get(name)
+        if record is None:
+            raise ToolNotFoundError(name)
+        return record
+
+    def _version(self, name: str, number: int) -> Record:
+        found = next((record for record in self.store.history(name) if record.version == number), None)
+        if found is None or found.deleted:
+            raise ToolNotFoundError(f"{name}@{number}")
+        return found
+
+
+def _refuse_repeated(names: list[str]) -> None:
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise ToolExistsError(repeated, "it is given twice in the same list")
+
+
+def _written(entries: Sequence[Entry]) -> str:
+    broke = [line for entry in entries for line in entry.broke]
+    versions = ", ".join(f"version {entry.version}" for entry in entries[:3])
+    return f"{versions}; forced although {'; '.join(broke)}" if broke else versions
