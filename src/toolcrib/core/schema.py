@@ -91,8 +91,10 @@ class ArgumentCheck:
 
     def __call__(self, arguments: Mapping[str, Any] | None) -> dict[str, Any]:
         """The arguments with defaults applied, as a new dict; InvalidArgumentsError names what is wrong."""
-        if arguments is None:
-            given: dict[str, Any] = {}
+        if type(arguments) is dict:
+            given: dict[str, Any] = arguments.copy()
+        elif arguments is None:
+            given = {}
         elif isinstance(arguments, Mapping):
             given = dict(arguments)
         else:

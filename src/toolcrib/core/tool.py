@@ -30,7 +30,7 @@ class Tool:
     Calling the object itself (``tool(...)``) is calling the function it was made from, unchecked.
     """
 
-    __slots__ = ("__weakref__", "_check", "_output", "_runner", "context_parameter", "decode", "function", "spec")
+    __slots__ = ("__weakref__", "_check", "_checks_output", "_output", "context_parameter", "decode", "function", "runner", "spec")
 
     def __init__(
         self,
@@ -45,9 +45,10 @@ class Tool:
         self.function = function
         self.context_parameter = context_parameter
         self.decode = decode
-        self._runner = runner
+        self.runner = runner
         self._check: ArgumentCheck | None = None
         self._output: OutputCheck | None = None
+        self._checks_output = bool(spec.returns)
 
     @property
     def name(self) -> str:
@@ -59,7 +60,9 @@ class Tool:
 
     async def execute(self, arguments: Mapping[str, Any] | None = None, *, context: ToolContext = NO_CONTEXT) -> Any:
         """Validate, run with the deadline, check the output. Raises what went wrong."""
-        return await self.run(self.validate(arguments), context)
+        value = await self.runner(self, self.validate(arguments), context)
+        self.check_output(value)
+        return value
 
     def validate(self, arguments: Mapping[str, Any] | None) -> dict[str, Any]:
         """The arguments as JSON values with defaults applied, or InvalidArgumentsError."""
@@ -68,20 +71,16 @@ class Tool:
             check = self._check = ArgumentCheck(self.spec.parameters, self.spec.name)
         return check(arguments)
 
-    async def run(self, arguments: dict[str, Any], context: ToolContext = NO_CONTEXT) -> Any:
-        """Run with arguments that :meth:`validate` returned."""
-        value = await self._runner(self, arguments, context)
-        if self.spec.returns:
-            self.check_output(value)
-        return value
-
     def check_output(self, value: Any) -> None:
-        if self._output is None:
-            self._output = OutputCheck(self.spec.returns, self.spec.name)
+        """InvalidOutputError where the output schema forbids what the tool returned."""
+        if not self._checks_output:
+            return
         if isinstance(value, ToolResult):
             if not value.success:
                 return
             value = value.data
+        if self._output is None:
+            self._output = OutputCheck(self.spec.returns, self.spec.name)
         self._output(value if type(value) in _JSON_SCALARS else to_jsonable_python(value, fallback=repr))
 
     def keywords(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
@@ -95,14 +94,14 @@ class Tool:
     def with_spec(self, spec: ToolSpec) -> Tool:
         """The same code under another description."""
         return Tool(
-            spec, self.function, self._runner, context_parameter=self.context_parameter, decode=self.decode
+            spec, self.function, self.runner, context_parameter=self.context_parameter, decode=self.decode
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (self.spec, self.function, self._runner, self.context_parameter, self.decode)
+        return _rebuilt, (self.spec, self.function, self.runner, self.context_parameter, self.decode)
 
     def __repr__(self) -> str:
         return f"<Tool {self.spec.name!r}>"

@@ -52,35 +52,40 @@ async def execute(
     resolve: Callable[[str], Tool], guard: Guard, name: str, arguments: Mapping[str, Any] | None, context: ToolContext
 ) -> ToolResult:
     started = time.perf_counter()
-    attempt = _Attempt(guard, context.principal, name)
-    await attempt.record("attempt")
+    attempt = None if guard.audit is None else _Attempt(guard.audit, guard.clock, context.principal, name)
+    if attempt is not None and (waiting := attempt.record("attempt")):
+        await waiting
+    is_terminal = False
     try:
         tool = resolve(name)
-        await _authorise(guard, tool, arguments or {}, context)
+        if guard.policy is not None or tool.spec.safety_level.rank > guard.highest_safety_level.rank:
+            await _authorise(guard, tool.spec, arguments or {}, context)
         checked = tool.validate(arguments)
-        value = await tool.run(checked, context)
+        value = await tool.runner(tool, checked, context)
+        tool.check_output(value)
         result = value if isinstance(value, ToolResult) else ToolResult(True, value)
+        is_terminal = tool.spec.is_terminal
     except ToolcribError as error:
-        tool, result = None, _failure(error)
-    except Exception as error:  # a port or a tool's own machinery broke: the caller still gets an answer
-        _log.exception("the call of tool %r broke", name)
-        await attempt.record("crashed", type(error).__name__)
-        return ToolResult(False, error=f"the call of {name!r} broke: {error}", error_code="internal_error")
+        result = _failure(error)
     except BaseException as error:
-        await attempt.record("crashed", type(error).__name__)
-        raise
+        if attempt is not None and (waiting := attempt.record("crashed", type(error).__name__)):
+            await waiting
+        if not isinstance(error, Exception):
+            raise
+        # A port or our own machinery broke: the caller still gets an answer.
+        _log.exception("the call of tool %r broke", name)
+        return ToolResult(False, error=f"the call of {name!r} broke: {error}", error_code="internal_error")
     metadata = result.metadata
     metadata["tool"] = name
-    metadata["duration_ms"] = round((time.perf_counter() - started) * 1000, 3)
-    if tool is not None and tool.spec.is_terminal:
+    metadata["duration_ms"] = (time.perf_counter() - started) * 1000
+    if is_terminal:
         metadata["is_terminal"] = True
-    if guard.audit is not None:
-        await attempt.record(_outcome(result), result.error_code or "")
+    if attempt is not None and (waiting := attempt.record(_outcome(result), result.error_code or "")):
+        await waiting
     return result
 
 
-async def _authorise(guard: Guard, tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> None:
-    spec = tool.spec
+async def _authorise(guard: Guard, spec: ToolSpec, arguments: Mapping[str, Any], context: ToolContext) -> None:
     if guard.policy is not None:
         request = PolicyRequest(context.principal, "run", spec.name, _public(spec), spec.digest)
         decision = await call(guard.policy, guard.policy.decide, request)
@@ -136,20 +141,19 @@ def _outcome(result: ToolResult) -> _Outcome:
 class _Attempt:
     """One call in the audit."""
 
-    __slots__ = ("_guard", "_id", "_principal", "_tool")
+    __slots__ = ("_audit", "_clock", "_id", "_principal", "_tool")
 
-    def __init__(self, guard: Guard, principal: str, tool: str) -> None:
-        self._guard = guard
+    def __init__(self, audit: Audit, clock: Callable[[], float], principal: str, tool: str) -> None:
+        self._audit = audit
+        self._clock = clock
         self._id = f"{_process}-{next(_numbers)}"
         self._principal = principal
         self._tool = tool
 
-    async def record(self, outcome: _Outcome, detail: str = "") -> None:
-        audit = self._guard.audit
-        if audit is None:
-            return
-        event = AuditEvent(self._id, self._guard.clock(), self._principal, "run", self._tool, outcome, detail)
-        if audit.remote:
-            await call(audit, audit.record, event)
-        else:
-            audit.record(event)
+    def record(self, outcome: _Outcome, detail: str = "") -> Awaitable[None] | None:
+        """Kept when this returns None; where the audit is remote, when what it returns has been awaited."""
+        event = AuditEvent(self._id, self._clock(), self._principal, "run", self._tool, outcome, detail)
+        if self._audit.remote:
+            return call(self._audit, self._audit.record, event)
+        self._audit.record(event)
+        return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -182,11 +182,14 @@ class ToolRegistry:
 
     # Running
 
-    async def execute(
+    def execute(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, context: ToolContext = NO_CONTEXT
-    ) -> ToolResult:
-        """Run a tool. Never raises: what went wrong is in the result, with a stable ``error_code``."""
-        return await execute(self.get, self._guard, name, arguments, context)
+    ) -> Coroutine[Any, Any, ToolResult]:
+        """Run a tool: ``result = await registry.execute("add", {"a": 1})``.
+
+        Never raises: what went wrong is in the result, with a stable ``error_code``.
+        """
+        return execute(self.get, self._guard, name, arguments, context)
 
     async def execute_call(
         self, format: str, call: Mapping[str, Any], *, context: ToolContext = NO_CONTEXT

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
+import time
 import types
 from collections.abc import Coroutine, Generator
 from typing import Any
@@ -26,41 +26,43 @@ async def run_inline(tool: Tool, arguments: dict[str, Any], context: ToolContext
 
 
 async def run_async_inline(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
-    """An async function, cancelled at its deadline."""
+    """An async function, cancelled at its deadline.
+
+    A timer costs more than a small tool does, and many tools never wait: so the first step is taken without one, and
+    the timer is set only when the tool suspends, to the deadline counted from the start.
+    """
     keywords = tool.keywords(arguments, context)
     seconds = tool.spec.timeout_seconds
     try:
+        awaitable = tool.function(**keywords)
         if seconds is None:
-            return await tool.function(**keywords)
-        return await _within(seconds, tool.function(**keywords), tool.spec.name)
+            return await awaitable
+        started = time.monotonic()
+        if type(awaitable) is types.CoroutineType:
+            try:
+                waiting_on = awaitable.send(None)
+            except StopIteration as done:
+                return done.value
+            awaitable = _resumed(awaitable, waiting_on)
+        return await _within(seconds, started, awaitable, tool.spec.name)
     except ToolcribError:
         raise
     except (Exception, SystemExit) as error:
         raise as_failure(tool.spec.name, error) from error
 
 
-async def _within(seconds: float, awaitable: Any, name: str) -> Any:
-    """The awaitable's value, or ToolTimeoutError after so many seconds.
-
-    A timer costs more than a small tool does, and many tools never wait: so the first step is taken without one, and
-    the timer is set only when the tool suspends, to the deadline counted from the start.
-    """
-    deadline = asyncio.get_running_loop().time() + seconds
-    scope = asyncio.timeout_at(deadline)
+async def _within(seconds: float, started: float, awaitable: Any, name: str) -> Any:
+    value = None
+    scope = asyncio.timeout(max(0.0, started + seconds - time.monotonic()))
     try:
-        if inspect.iscoroutine(awaitable):
-            try:
-                waiting_on = awaitable.send(None)
-            except StopIteration as done:
-                return done.value
-            async with scope:
-                return await _resumed(awaitable, waiting_on)
         async with scope:
-            return await awaitable
+            value = await awaitable
     except TimeoutError:
-        if scope.expired():
-            raise ToolTimeoutError(name, seconds) from None
-        raise
+        if not scope.expired():
+            raise
+    if scope.expired():  # also where the tool caught its cancellation and came back with a value
+        raise ToolTimeoutError(name, seconds)
+    return value
 
 
 @types.coroutine

@@ -7,7 +7,6 @@ docs/decisions/0011. ``\\d \\w \\s \\b`` mean ASCII, as they do in MongoDB.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -470,24 +469,3 @@ def _holds(assertion: str, before: str, symbol: str) -> bool:
             return symbol in {_END, _FINAL_NEWLINE, "\n"}
     boundary = (before == _AFTER_WORD) != (symbol not in {_END, _FINAL_NEWLINE} and _is_word(symbol))
     return boundary is (assertion == "word")
-
-
-def literal_parts(node: Node) -> Iterator[str]:
-    """Texts that every match contains, character for character: what an index or a plain search can look for."""
-    run = ""
-    for part in node.parts if isinstance(node, Sequence) else (node,):
-        if (
-            isinstance(part, Chars)
-            and not part.negated
-            and len(part.ranges) == 1
-            and part.ranges[0][0] == part.ranges[0][1]
-        ):
-            run += chr(part.ranges[0][0])
-            continue
-        if run:
-            yield run
-        run = ""
-        if isinstance(part, Sequence) or (isinstance(part, Repeat) and part.least):
-            yield from literal_parts(part.part if isinstance(part, Repeat) else part)
-    if run:
-        yield run

@@ -1,0 +1,150 @@
+"""A pattern written for a backtracking engine: the same meaning in PCRE, and only where it cannot take long there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolcrib.core.query.patterns import Assertion, Chars, Choice, Node, Pattern, Repeat, Sequence
+
+_MAX_PATHS = 5000
+"""How many ways a backtracking engine may have to try from one place in the text."""
+
+_ASSERTIONS = {
+    "start": r"\A",
+    "end": r"\Z",
+    "very_end": r"\z",
+    "line_start": "^",
+    "line_end": "$",
+    "word": r"\b",
+    "not_word": r"\B",
+}
+OPTIONS = "m"
+"""The option under which the texts of this module mean what they should."""
+
+
+def written(node: Node) -> str:
+    """The expression with every class and case written out, to be read with the option ``m`` and no other."""
+    match node:
+        case Chars(ranges, negated):
+            if not ranges:
+                return r"[\s\S]" if negated else r"[^\s\S]"
+            return f"[{'^' if negated else ''}{''.join(map(_range, ranges))}]"
+        case Assertion(kind):
+            return _ASSERTIONS[kind]
+        case Sequence(parts):
+            return "".join(map(written, parts))
+        case Choice(options):
+            return f"(?:{'|'.join(map(written, options))})"
+        case Repeat(part, least, most):
+            return f"(?:{written(part)}){{{least},{'' if most is None else most}}}"
+
+
+def _range(span: tuple[int, int]) -> str:
+    low, high = span
+    return _character(low) if low == high else f"{_character(low)}-{_character(high)}"
+
+
+def _character(code: int) -> str:
+    character = chr(code)
+    return character if code > 127 or character.isalnum() else f"\\x{code:02x}"
+
+
+def server_side(pattern: Pattern) -> tuple[tuple[str, ...], bool]:
+    """Expressions that a text must match, and whether that is enough.
+
+    They are bounded: a backtracking engine is done with them in time linear in the text, whatever the text is. Where
+    the pattern itself is not, the pieces between its unbounded repetitions are; a text that matches them may match.
+    """
+    tree = _trimmed(pattern.tree)
+    if _cost(tree) <= _MAX_PATHS or _is_anchored(tree):
+        return (written(tree),), True
+    pieces = [piece for piece in _pieces(tree) if _cost(piece) <= _MAX_PATHS]
+    return tuple(written(piece) for piece in pieces[:5]), False
+
+
+def _cost(node: Node) -> float:
+    """How many ways there are to try ``node`` at one place; infinite where a repetition has no end."""
+    match node:
+        case Sequence(parts):
+            total = 1.0
+            for part in parts:
+                total *= _cost(part)
+            return total
+        case Choice(options):
+            return sum(map(_cost, options))
+        case Repeat(part, least, most):
+            if most is None:
+                return float("inf")
+            once = min(_cost(part), _MAX_PATHS + 1.0)
+            if once == 1:
+                return most - least + 1.0
+            return sum(once**count for count in range(least, most + 1)) if most * once < 1000 else float("inf")
+    return 1.0
+
+
+def _is_anchored(tree: Node) -> bool:
+    """Whether there is one place to begin, and one unbounded repetition of single characters after it."""
+    if not isinstance(tree, Sequence) or tree.parts[:1] != (Assertion("start"),):
+        return False
+    unbounded = [part for part in tree.parts if isinstance(part, Repeat) and part.most is None]
+    rest = Sequence(tuple(part for part in tree.parts if part not in unbounded))
+    return len(unbounded) == 1 and isinstance(unbounded[0].part, Chars) and _cost(rest) <= 50
+
+
+def _trimmed(tree: Node) -> Node:
+    """Without the unbounded repetitions at its ends: a text holds a match of ``x*y*`` where it holds one of neither."""
+    parts = list(tree.parts) if isinstance(tree, Sequence) else [tree]
+    for end in (0, -1):
+        while parts and isinstance(parts[end], Repeat):
+            repeat = parts[end]
+            assert isinstance(repeat, Repeat)
+            if repeat.most is not None:
+                break
+            if repeat.least:
+                parts[end] = Repeat(repeat.part, repeat.least, repeat.least)
+                break
+            parts.pop(end)
+    return Sequence(tuple(parts))
+
+
+def _pieces(tree: Node) -> Iterator[Node]:
+    run: list[Node] = []
+    for part in tree.parts if isinstance(tree, Sequence) else (tree,):
+        if _cost(part) <= _MAX_PATHS:
+            run.append(part)
+        elif run:
+            yield Sequence(tuple(run))
+            run = []
+    if run:
+        yield Sequence(tuple(run))
+
+
+def literal_parts(node: Node) -> Iterator[str]:
+    """Texts that every match contains, character for character: what a plain search can look for."""
+    run = ""
+    for part in node.parts if isinstance(node, Sequence) else (node,):
+        character = _single(part)
+        run += character
+        if character or isinstance(part, Assertion):
+            continue
+        if run:
+            yield run
+        run = ""
+        if isinstance(part, Sequence):
+            yield from literal_parts(part)
+        elif isinstance(part, Repeat) and part.least:
+            yield from literal_parts(part.part)
+    if run:
+        yield run
+
+
+def _single(node: Node) -> str:
+    """The one character that ``node`` can be, or nothing."""
+    if (
+        isinstance(node, Chars)
+        and not node.negated
+        and len(node.ranges) == 1
+        and node.ranges[0][0] == node.ranges[0][1]
+    ):
+        return chr(node.ranges[0][0])
+    return ""
