@@ -1,0 +1,292 @@
+"""AgentForge's words: the fluent ``create_tool()``, rich metadata, events and prompts.
+
+tool = (
+    create_tool()
+    .name("read-file")
+    .description("Read the contents of a file")
+    .category(ToolCategory.FILE_SYSTEM)
+    .schema(ReadFileInput)
+    .implement(read_file)
+    .build()
+)
+await tool.execute({"path": "./README.md"})
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Self
+
+from toolcrib.core.context import NO_CONTEXT, ToolContext
+from toolcrib.core.errors import (
+    InvalidArgumentsError,
+    ToolcribError,
+    ToolExistsError,
+    ToolFailedError,
+    ToolValidationError,
+)
+from toolcrib.core.names import check_kebab_name
+from toolcrib.core.spec import ToolExample, ToolSpec
+from toolcrib.core.tool import Tool as CoreTool
+from toolcrib.define import as_tool
+from toolcrib.define.builder import Schema
+from toolcrib.define.builder import ToolBuilder as CoreBuilder
+from toolcrib.dialects.agentforge_events import EventHandler, RegistryEvent, Updated, adapted
+from toolcrib.registry import ToolRegistry as CoreRegistry
+
+if TYPE_CHECKING:
+    from langchain_core.tools import StructuredTool
+
+__all__ = [
+    "EventHandler",
+    "RegistryEvent",
+    "Tool",
+    "ToolBuilder",
+    "ToolCategory",
+    "ToolExample",
+    "ToolExecutionError",
+    "ToolExistsError",
+    "ToolMetadata",
+    "ToolRegistry",
+    "ToolValidationError",
+    "Updated",
+    "create_tool",
+]
+
+_SEMVER = re.compile(
+    r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?"
+)
+
+
+class ToolCategory(StrEnum):
+    FILE_SYSTEM = "file-system"
+    WEB = "web"
+    CODE = "code"
+    DATABASE = "database"
+    API = "api"
+    UTILITY = "utility"
+    CUSTOM = "custom"
+
+
+class ToolExecutionError(ToolFailedError):
+    """The input was right, but the tool failed or passed its deadline; ``__cause__`` is what happened."""
+
+
+class _InvalidInputError(InvalidArgumentsError, ToolValidationError):
+    """Wrong input is a ToolValidationError in these words, and an InvalidArgumentsError in the core's."""
+
+
+@dataclass(frozen=True)
+class ToolMetadata:
+    """What a tool says of itself. Text that is absent is None; an empty one counts as absent."""
+
+    name: str
+    description: str
+    category: ToolCategory | str
+    display_name: str | None = None
+    tags: list[str] = field(default_factory=list)
+    examples: list[ToolExample] = field(default_factory=list)
+    usage_notes: str | None = None
+    limitations: list[str] = field(default_factory=list)
+    version: str | None = None
+    author: str | None = None
+    deprecated: bool = False
+    replaced_by: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("display_name", "usage_notes", "version", "author", "replaced_by"):
+            object.__setattr__(self, name, getattr(self, name) or None)
+        object.__setattr__(self, "category", _category(self.category))
+
+    def to_spec(self, **fields: Any) -> ToolSpec:
+        """A spec of this and whatever other fields are given, such as ``parameters``."""
+        own = {name: value for name, value in vars(self).items() if value is not None}
+        return ToolSpec.parse({**fields, **own, "category": str(self.category)})
+
+    @classmethod
+    def from_spec(cls, spec: ToolSpec) -> Self:
+        return cls(
+            name=spec.name,
+            description=spec.description,
+            category=spec.category,
+            display_name=spec.display_name,
+            tags=list(spec.tags),
+            examples=list(spec.examples),
+            usage_notes=spec.usage_notes,
+            limitations=list(spec.limitations),
+            version=spec.version,
+            author=spec.author,
+            deprecated=spec.deprecated,
+            replaced_by=spec.replaced_by,
+        )
+
+
+def _category(category: str) -> ToolCategory | str:
+    return ToolCategory(category) if category in list(ToolCategory) else category
+
+
+class Tool(CoreTool):
+    """A core tool that answers in these words; ``schema`` is the model or JSON Schema it was built with."""
+
+    __slots__ = ("schema",)
+
+    def __init__(self, *args: Any, schema: Schema | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.schema: Schema = self.spec.parameters if schema is None else schema
+
+    @classmethod
+    def of(cls, thing: Any, schema: Schema | None = None) -> Tool:
+        """Anything that is a tool, as one of these."""
+        tool = as_tool(thing)
+        if isinstance(tool, Tool):
+            return tool
+        return cls(
+            tool.spec,
+            tool.function,
+            tool.runner,
+            context_parameter=tool.context_parameter,
+            decode=tool.decode,
+            schema=schema,
+        )
+
+    @property
+    def metadata(self) -> ToolMetadata:
+        return ToolMetadata.from_spec(self.spec)
+
+    async def execute(self, arguments: Mapping[str, Any] | None = None, *, context: ToolContext = NO_CONTEXT) -> Any:
+        """Run with this input. Raises ToolValidationError where it is wrong, ToolExecutionError where it fails."""
+        try:
+            return await super().execute(arguments, context=context)
+        except ToolcribError as error:
+            if isinstance(error, InvalidArgumentsError) and error.tool == self.name:
+                raise _InvalidInputError(error.message, tool=error.tool, argument=error.argument) from error
+            reason = error.reason if isinstance(error, ToolFailedError) else error.message
+            raise ToolExecutionError(self.name, reason) from error.__cause__ or error
+
+    def to_langchain_tool(self) -> StructuredTool:
+        """LangChain's StructuredTool. Needs ``toolcrib[langchain]``."""
+        from toolcrib.formats.langchain import to_structured_tool
+
+        return to_structured_tool(self)
+
+
+class ToolBuilder(CoreBuilder):
+    """Stricter than the core's: a kebab-case name, a category, a semantic version."""
+
+    required = ("name", "description", "category", "schema", "implement")
+
+    def build(self) -> Tool:
+        if "name" in self._fields:
+            check_kebab_name(self._fields["name"])
+        return Tool.of(super().build(), self._schema)
+
+    def _check_spec(self, spec: ToolSpec) -> None:
+        if spec.category not in list(ToolCategory):
+            known = ", ".join(map(repr, map(str, ToolCategory)))
+            raise ToolValidationError(f".category({spec.category!r}) of tool {spec.name!r} must be one of {known}")
+        if spec.version and not _SEMVER.fullmatch(spec.version):
+            raise ToolValidationError(
+                f".version({spec.version!r}) of tool {spec.name!r} is not a semantic version such as '1.0.0'"
+            )
+        super()._check_spec(spec)
+
+
+def create_tool() -> ToolBuilder:
+    return ToolBuilder()
+
+
+class ToolRegistry:
+    """Tools by name, with events. ``core`` is the registry beneath, for instance for ``core.execute(name, input)``."""
+
+    def __init__(self) -> None:
+        self.core = CoreRegistry()
+
+    def register(self, tool: Any) -> None:
+        """Add a tool; ToolExistsError where the name is taken."""
+        self.core.register(Tool.of(tool))
+
+    def register_many(self, tools: Iterable[Any]) -> None:
+        """Add all of them or, where one is wrong or a name is taken, none."""
+        self.core.register_many([Tool.of(tool) for tool in tools])
+
+    def get(self, name: str) -> Tool | None:
+        return Tool.of(self.core.get(name)) if self.core.has(name) else None
+
+    def has(self, name: str) -> bool:
+        return self.core.has(name)
+
+    def remove(self, name: str) -> bool:
+        """Whether there was such a tool; now there is none."""
+        return self.core.remove(name)
+
+    def update(self, name: str, tool: Any) -> bool:
+        """Whether there was such a tool to replace. One of another name is refused with ToolValidationError."""
+        if not self.core.has(name):
+            return False
+        self.core.update(name, Tool.of(tool))
+        return True
+
+    def get_all(self) -> list[Tool]:
+        return list(map(Tool.of, self.core.get_all()))
+
+    def get_by_category(self, category: ToolCategory | str) -> list[Tool]:
+        return list(map(Tool.of, self.core.get_by_category(str(category))))
+
+    def get_by_tag(self, tag: str) -> list[Tool]:
+        return list(map(Tool.of, self.core.get_by_tag(tag)))
+
+    def search(self, query: str) -> list[Tool]:
+        """The tools whose name, tags, category or description hold every word, the best first."""
+        return list(map(Tool.of, self.core.search(query)))
+
+    def clear(self) -> None:
+        self.core.clear()
+
+    def to_langchain_tools(self) -> list[StructuredTool]:
+        return [tool.to_langchain_tool() for tool in self.get_all()]
+
+    def generate_prompt(
+        self,
+        *,
+        include_examples: bool = False,
+        include_notes: bool = False,
+        include_limitations: bool = False,
+        group_by_category: bool = False,
+        categories: Iterable[ToolCategory | str] | None = None,
+        max_examples_per_tool: int | None = None,
+        minimal: bool = False,
+    ) -> str:
+        """The tools as text for a prompt; see :func:`toolcrib.formats.generate_prompt`."""
+        return self.core.generate_prompt(
+            include_examples=include_examples,
+            include_notes=include_notes,
+            include_limitations=include_limitations,
+            group_by_category=group_by_category,
+            categories=None if categories is None else [str(category) for category in categories],
+            max_examples_per_tool=max_examples_per_tool,
+            minimal=minimal,
+        )
+
+    def on(self, event: RegistryEvent | str, handler: EventHandler) -> None:
+        """Call ``handler`` at an event, with as much of it as the handler takes; one that raises harms nobody.
+
+        ``tool:registered`` and ``tool:removed`` give the tool, ``tool:updated`` the name and the tool (one argument
+        gets both, as ``update.name`` and ``update.tool``), ``registry:cleared`` nothing.
+        """
+        self.core.on(str(event), adapted(handler))
+
+    def off(self, event: RegistryEvent | str, handler: EventHandler) -> None:
+        """Stop calling the handler. One that was never there is a no-op."""
+        self.core.off(str(event), adapted(handler))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.core
+
+    def __len__(self) -> int:
+        return len(self.core)
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self.get_all())

@@ -1,0 +1,224 @@
+"""AIWhisperer's words: ``AITool`` and the one ``ToolRegistry`` that discovers them.
+
+class ReadFile(AITool):
+    name = "read_file"
+    description = "Read a file."
+    parameters_schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+
+    async def execute(self, **kwargs):
+        return Path(kwargs["path"]).read_text()
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+
+from toolcrib.core.errors import InvalidQueryError
+from toolcrib.core.spec import ToolSpec
+from toolcrib.core.tool import Tool
+from toolcrib.define import as_tool
+from toolcrib.define.function import is_async_callable
+from toolcrib.formats import tool_instructions
+from toolcrib.registry.discovery import find_plugins, plugin_folders
+from toolcrib.running import default_isolation, runner_for
+
+__all__ = ["AITool", "ToolRegistry"]
+
+GROUPS = ("aiwhisperer.tools", "toolcrib.tools")
+
+log = logging.getLogger("toolcrib.aiwhisperer")
+
+
+class AITool(ABC):
+    """Name, description, parameters and ``execute`` are required; the rest has a default."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Unique among the tools of a registry."""
+
+    @property
+    @abstractmethod
+    def description(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def parameters_schema(self) -> dict[str, Any]:
+        """JSON Schema of an object."""
+
+    @property
+    def category(self) -> str | None:
+        """A broad category such as "File System"; None where there is none."""
+        return None
+
+    @property
+    def tags(self) -> list[str]:
+        return []
+
+    def get_openrouter_tool_definition(self) -> dict[str, Any]:
+        return {
+            "type": "function",
+            "function": {"name": self.name, "description": self.description, "parameters": self.parameters_schema},
+        }
+
+    def get_ai_prompt_instructions(self) -> str:
+        """What a system prompt should say about the tool: by default all that its properties tell."""
+        return tool_instructions(self.to_spec())
+
+    if TYPE_CHECKING:
+        # Subclasses choose their own parameters, so the signature is not part of the contract.
+        execute: Callable[..., Any]
+    else:
+
+        @abstractmethod
+        async def execute(self, **kwargs: Any) -> Any:
+            """Run the tool."""
+
+    def to_spec(self) -> ToolSpec:
+        """The tool as a spec; ToolValidationError names the property that is wrong."""
+        is_async = is_async_callable(self.execute)
+        return ToolSpec.parse(
+            {
+                "name": self.name,
+                "description": self.description,
+                "parameters": self.parameters_schema,
+                "category": self.category or "",
+                "tags": self.tags or (),
+                "execution_mode": "async" if is_async else "sync",
+                "isolation": default_isolation(is_async),
+            }
+        )
+
+    @staticmethod
+    def from_tool(tool: Tool) -> AITool:
+        """Any other tool, as one of these."""
+        return _OtherTool(tool)
+
+    def __toolcrib_tool__(self) -> Tool:
+        spec = self.to_spec()
+        return Tool(spec, self.execute, runner_for(spec, is_async_callable(self.execute)))
+
+
+class _OtherTool(AITool):
+    def __init__(self, tool: Tool) -> None:
+        self.tool = tool
+
+    @property
+    def name(self) -> str:
+        return self.tool.name
+
+    @property
+    def description(self) -> str:
+        return self.tool.description
+
+    @property
+    def parameters_schema(self) -> dict[str, Any]:
+        return self.tool.spec.parameters
+
+    @property
+    def category(self) -> str | None:
+        return self.tool.spec.category or None
+
+    @property
+    def tags(self) -> list[str]:
+        return list(self.tool.spec.tags)
+
+    def to_spec(self) -> ToolSpec:
+        return self.tool.spec
+
+    async def execute(self, **kwargs: Any) -> Any:
+        return await self.tool.execute(kwargs)
+
+    def __toolcrib_tool__(self) -> Tool:
+        return self.tool
+
+    def __getattr__(self, attribute: str) -> Any:
+        """Filters may ask for any field of the spec."""
+        if attribute != "tool" and attribute in ToolSpec.model_fields:
+            return getattr(self.tool.spec, attribute)
+        raise AttributeError(attribute)
+
+
+class ToolRegistry:
+    """The one registry of a process. It discovers its tools when it is first asked for."""
+
+    _instance: ClassVar[Any] = None
+    _creation: ClassVar[threading.RLock] = threading.RLock()
+    _registered_tools: dict[str, AITool]
+
+    def __new__(cls) -> Self:
+        # Plugins may ask for the registry while it loads them, so the lock is one that its holder may take again.
+        with cls._creation:
+            if cls._instance is None:
+                registry = cls._instance = super().__new__(cls)
+                registry._registered_tools = {}
+                registry._load_tools()
+            return cast(Self, cls._instance)
+
+    def _load_tools(self) -> None:
+        """Installed plugins first, then the plugin folders; a broken one is a warning that names it."""
+        for found in find_plugins(GROUPS, plugin_folders()).found:
+            self.register_tool(found.thing if isinstance(found.thing, AITool) else found.tool)
+
+    def register_tool(self, tool: AITool | Any) -> None:
+        """Add a tool, of these or of any other kind. Of two with one name the first stays, and a warning is logged."""
+        given: AITool = tool if isinstance(tool, AITool) else AITool.from_tool(as_tool(tool))
+        name = given.to_spec().name
+        with self._creation:
+            if name in self._registered_tools:
+                log.warning("Tool '%s' already registered. Skipping duplicate.", name)
+                return
+            self._registered_tools[name] = given
+        log.info("Tool '%s' registered successfully.", name)
+
+    def get_tool_by_name(self, name: str) -> AITool | None:
+        return self._registered_tools.get(name)
+
+    def get_all_tools(self) -> list[AITool]:
+        with self._creation:
+            return list(self._registered_tools.values())
+
+    def get_all_tool_definitions(self) -> list[dict[str, Any]]:
+        """OpenRouter's definitions of all tools."""
+        return [tool.get_openrouter_tool_definition() for tool in self.get_all_tools()]
+
+    def get_all_ai_prompt_instructions(self) -> str:
+        return "\n\n".join(tool.get_ai_prompt_instructions() for tool in self.get_all_tools())
+
+    def get_filtered_tools(self, criteria: Mapping[str, Any]) -> list[AITool]:
+        """The tools for which every criterion holds.
+
+        ``tags`` asks for all of the tags given, ``name_pattern`` is a regular expression matched from the start of the
+        name, and any other key is an attribute that must have the value given.
+        """
+        tests = [_criterion(key, wanted) for key, wanted in criteria.items()]
+        return [tool for tool in self.get_all_tools() if all(test(tool) for test in tests)]
+
+    def reload_tools(self) -> None:
+        """Forget every tool and discover anew: plugin files are read again as they are now."""
+        with self._creation:
+            self._registered_tools.clear()
+            self._load_tools()
+
+
+_MISSING = object()
+
+
+def _criterion(key: str, wanted: Any) -> Callable[[AITool], bool]:
+    if key == "name_pattern":
+        try:
+            pattern = re.compile(wanted)
+        except (re.error, TypeError) as error:
+            raise InvalidQueryError(f"name_pattern {wanted!r} is not a regular expression: {error}") from None
+        return lambda tool: pattern.match(tool.name) is not None
+    if key == "tags":
+        if isinstance(wanted, str) or not isinstance(wanted, Iterable):
+            wanted = [wanted]
+        tags = set(wanted)
+        return lambda tool: tags <= set(getattr(tool, "tags", ()))
+    return lambda tool: bool(getattr(tool, key, _MISSING) == wanted)

@@ -1,0 +1,167 @@
+"""What a FlyBrowser tool says of itself, to and from ToolSpec."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Self
+
+from toolcrib.core.errors import ToolValidationError
+from toolcrib.core.safety import ModelCapability, SafetyLevel
+from toolcrib.core.schema import JsonSchema
+from toolcrib.core.spec import ToolExample, ToolSpec
+from toolcrib.formats.jsonable import copied
+
+
+class ToolCategory(str, Enum):
+    NAVIGATION = "navigation"
+    INTERACTION = "interaction"
+    EXTRACTION = "extraction"
+    FORM = "form"
+    SYSTEM = "system"
+    UTILITY = "utility"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass
+class ToolParameter:
+    """One parameter. ``type`` is JSON Schema's word; a ``default`` of None is no default."""
+
+    name: str
+    type: str
+    description: str = ""
+    required: bool = False
+    default: Any = None
+    enum: list[Any] | None = None
+    items_type: str | None = None
+
+    def to_json_schema(self) -> JsonSchema:
+        schema: JsonSchema = {"type": self.type}
+        if self.description:
+            schema["description"] = self.description
+        if self.default is not None:
+            schema["default"] = copied(self.default)
+        if self.enum is not None:
+            schema["enum"] = list(self.enum)
+        if self.items_type is not None:
+            schema["items"] = {"type": self.items_type}
+        return schema
+
+    @classmethod
+    def from_json_schema(cls, name: str, schema: Any, required: bool) -> Self:
+        """The nearest that a ToolParameter can say."""
+        given: Mapping[str, Any] = schema if isinstance(schema, Mapping) else {}
+        items = given.get("items")
+        return cls(
+            name=name,
+            type=given["type"] if isinstance(given.get("type"), str) else "",
+            description=given.get("description", ""),
+            required=required,
+            default=copied(given.get("default")),
+            enum=copied(given.get("enum")),
+            items_type=items.get("type") if isinstance(items, Mapping) else None,
+        )
+
+
+@dataclass
+class ToolMetadata:
+    """The fields in FlyBrowser's order; all but the first two have a default.
+
+    ``json_schema`` stands in for ``parameters`` where a tool from elsewhere has a schema that they cannot express.
+    """
+
+    name: str
+    description: str
+    category: ToolCategory | str = ToolCategory.UTILITY
+    safety_level: SafetyLevel = SafetyLevel.SAFE
+    parameters: list[ToolParameter] = field(default_factory=list)
+    returns_description: str = ""
+    examples: list[str] = field(default_factory=list)
+    requires_page: bool = False
+    timeout_seconds: float | None = 30.0
+    is_terminal: bool = False
+    required_capabilities: list[ModelCapability] = field(default_factory=list)
+    optimal_capabilities: list[ModelCapability] = field(default_factory=list)
+    json_schema: JsonSchema | None = field(default=None, kw_only=True, repr=False)
+
+    def to_json_schema(self) -> JsonSchema:
+        """The parameters as a JSON Schema; a new one each time."""
+        if self.json_schema is not None:
+            schema: JsonSchema = copied(self.json_schema)
+            return schema
+        return {
+            "type": "object",
+            "properties": {parameter.name: parameter.to_json_schema() for parameter in self.parameters},
+            "required": [parameter.name for parameter in self.parameters if parameter.required],
+        }
+
+    def to_spec(self) -> ToolSpec:
+        """The tool as a spec; ToolValidationError names what is wrong."""
+        names = [parameter.name for parameter in self.parameters]
+        for name in names:
+            if names.count(name) > 1:
+                raise ToolValidationError(f"tool {self.name!r} has two parameters called {name!r}")
+        return ToolSpec.parse(
+            {
+                "name": self.name,
+                "description": self.description,
+                "category": _text(self.category),
+                "safety_level": self.safety_level,
+                "parameters": self.to_json_schema(),
+                "returns_description": self.returns_description,
+                "examples": [ToolExample(call=call) for call in self.examples],
+                "requires_page": self.requires_page,
+                "timeout_seconds": self.timeout_seconds,
+                "is_terminal": self.is_terminal,
+                "required_capabilities": [_text(each) for each in self.required_capabilities],
+                "optimal_capabilities": [_text(each) for each in self.optimal_capabilities],
+            }
+        )
+
+    @classmethod
+    def from_spec(cls, spec: ToolSpec) -> Self:
+        """What these fields can hold of a spec."""
+        properties = spec.parameters.get("properties", {})
+        required = spec.parameters.get("required", ())
+        metadata = cls(
+            name=spec.name,
+            description=spec.description,
+            category=_category(spec.category),
+            safety_level=spec.safety_level,
+            parameters=[
+                ToolParameter.from_json_schema(name, schema, name in required) for name, schema in properties.items()
+            ],
+            returns_description=spec.returns_description,
+            examples=[_call(spec.name, example) for example in spec.examples],
+            requires_page=spec.requires_page,
+            timeout_seconds=spec.timeout_seconds,
+            is_terminal=spec.is_terminal,
+            required_capabilities=_capabilities(spec.required_capabilities),
+            optimal_capabilities=_capabilities(spec.optimal_capabilities),
+        )
+        if metadata.to_json_schema() != spec.parameters:
+            metadata.json_schema = copied(spec.parameters)
+        return metadata
+
+
+def _text(word: str) -> str:
+    return word.value if isinstance(word, Enum) else word
+
+
+def _category(category: str) -> ToolCategory | str:
+    return ToolCategory(category) if category in set(ToolCategory) else category
+
+
+def _capabilities(words: Iterable[str]) -> list[ModelCapability]:
+    """Words that are none of FlyBrowser's capabilities stay as they are."""
+    known: set[str] = set(ModelCapability)
+    return [ModelCapability(word) if word in known else word for word in words]  # type: ignore[misc]
+
+
+def _call(name: str, example: ToolExample) -> str:
+    if example.call:
+        return example.call
+    return f"{name}({', '.join(f'{key}={value!r}' for key, value in example.input.items())})"
