@@ -34,7 +34,8 @@ async def tool_{n}(query: str, limit: int = {n}, tags: list[str] | None = None, 
 
 def functions(count: int) -> list[Callable[..., Any]]:
     space: dict[str, Any] = {}
-    exec(compile("".join(_SOURCE.format(n=n) for n in range(count)), "generated", "exec"), space)
+    source = "".join(_SOURCE.format(n=n) for n in range(count))
+    exec(compile(source, "generated", "exec", dont_inherit=True), space)
     return [space[f"tool_{n}"] for n in range(count)]
 
 

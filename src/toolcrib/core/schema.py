@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import Any, NoReturn, Protocol, cast
 
 import jsonschema_rs
@@ -36,16 +35,24 @@ def compile_schema(schema: object, what: str = "the schema") -> Validator:
         text = json.dumps(schema, sort_keys=True, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidSchemaError(f"{what} is not a JSON Schema: {error}") from None
-    try:
-        return _compiled(text)
-    except ValueError as error:
-        raise InvalidSchemaError(f"{what} is not a JSON Schema: {_schema_complaint(error)}") from None
+    validator = _validators.get(text)
+    if validator is None:
+        try:
+            validator = _compile(dict(schema) if isinstance(schema, Mapping) else schema, text)
+        except ValueError as error:
+            raise InvalidSchemaError(f"{what} is not a JSON Schema: {_schema_complaint(error)}") from None
+        if len(_validators) >= _MAX_VALIDATORS:
+            _validators.clear()
+        _validators[text] = validator
+    return validator
 
 
-@lru_cache(maxsize=8192)
-def _compiled(text: str) -> Validator:
-    schema = json.loads(text)
-    if _depth(schema) > _MAX_SCHEMA_DEPTH:
+_validators: dict[str, Validator] = {}
+_MAX_VALIDATORS = 16_384
+
+
+def _compile(schema: dict[str, Any] | bool, text: str) -> Validator:
+    if text.count("{") + text.count("[") > _MAX_SCHEMA_DEPTH and _depth(schema) > _MAX_SCHEMA_DEPTH:
         raise ValueError(f"it is nested more than {_MAX_SCHEMA_DEPTH} deep")
     return cast(Validator, jsonschema_rs.Draft202012Validator(schema, pattern_options=_PATTERNS, offline=True))
 
@@ -112,12 +119,14 @@ class ArgumentCheck:
             ) from None
         if not valid:
             self._complain(given)
-        for name, value in self._absent.items():
-            if name not in given:
-                given[name] = copy.deepcopy(value) if isinstance(value, dict | list) else value
-        for name, sub in self._nested.items():
-            if name in given:
-                given[name] = _filled(given[name], sub)
+        if self._absent:
+            for name, value in self._absent.items():
+                if name not in given:
+                    given[name] = copy.deepcopy(value) if isinstance(value, dict | list) else value
+        if self._nested:
+            for name, sub in self._nested.items():
+                if name in given:
+                    given[name] = _filled(given[name], sub)
         return given
 
     def _complain(self, given: dict[str, Any]) -> NoReturn:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
 
-_GOOGLE = re.compile(r"^\s*(Args|Arguments|Parameters|Params|Returns|Yields|Raises|Example|Examples):\s*$", re.MULTILINE)
-_NUMPY = re.compile(r"^\s*(Parameters|Returns|Other Parameters|Yields|Raises|Examples)\s*\n\s*-{3,}\s*$", re.MULTILINE)
-_SPHINX = re.compile(r"^\s*:(param|parameter|arg|argument|key|keyword|returns?|raises?|type)\b", re.MULTILINE)
+if TYPE_CHECKING:
+    import docstring_parser
+
+_NUMPY = re.compile(r"^[ \t]*(Parameters|Returns|Other Parameters|Yields|Raises|Examples)[ \t]*\n[ \t]*-{3,}", re.M)
+_GOOGLE = re.compile(r"^[ \t]*(Args|Arguments|Parameters|Params|Returns|Yields|Raises|Examples?):[ \t]*$", re.M)
+_SPHINX = re.compile(r"^[ \t]*:(param|parameter|arg|argument|key|keyword|returns?|raises?|type)\b", re.M)
+
+_Parse = Callable[[str], "docstring_parser.Docstring"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +30,27 @@ def read_docstring(text: str | None) -> Docstring:
     """Reads Google, NumPy and Sphinx style; anything else is all description."""
     if not text:
         return Docstring()
-    text = inspect.cleandoc(text)
-    for marks, style in ((_NUMPY, "NUMPYDOC"), (_GOOGLE, "GOOGLE"), (_SPHINX, "REST")):
-        if marks.search(text):
-            return _parsed(text, style)
-    return Docstring(text)
+    if ":" in text or "---" in text:
+        for marks, parse in _styles():
+            if marks.search(text):
+                return _parsed(text, parse)
+    return Docstring(inspect.cleandoc(text))
 
 
-def _parsed(text: str, style: str) -> Docstring:
-    from docstring_parser import DocstringStyle, ParseError, parse
+@cache
+def _styles() -> tuple[tuple[re.Pattern[str], _Parse], ...]:
+    from docstring_parser import google, numpydoc, rest
+
+    return (_NUMPY, numpydoc.NumpydocParser().parse), (_GOOGLE, google.GoogleParser().parse), (_SPHINX, rest.parse)
+
+
+def _parsed(text: str, parse: _Parse) -> Docstring:
+    from docstring_parser import ParseError
 
     try:
-        doc = parse(text, style=DocstringStyle[style])
+        doc = parse(text)
     except ParseError:
-        return Docstring(text)
+        return Docstring(inspect.cleandoc(text))
     description = "\n\n".join(part for part in (doc.short_description, doc.long_description) if part)
     return Docstring(
         description,
