@@ -1,0 +1,317 @@
+"""One run of a pipeline.
+
+Each request is walked through all stages by a task of its own, and only so many tasks are alive at once: that bounds
+the memory, whatever the number of pages. A request is done when everything that came of it is; then the journal says
+so. Requests found on the way go into the journal and wait there, not in memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+from urllib.parse import urlsplit
+
+from toolcrib.core.errors import ToolFailedError
+from toolcrib.lego.items import Item, Page, Request
+from toolcrib.lego.journal import Journal
+from toolcrib.lego.recovery import Failure, Recovery, failure_from, failure_of
+from toolcrib.lego.step import Step, StepStatistics
+
+_KEPT_FAILURES = 100
+_CHUNK = 256
+
+Outcome = Literal["finished", "stopped"]
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRequest:
+    """A request that came to nothing, where and why."""
+
+    url: str
+    tool: str
+    kind: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is. ``known`` grows while pages bring new requests."""
+
+    done: int
+    failed: int
+    in_flight: int
+    known: int
+    url: str
+    ok: bool
+
+
+@dataclass(slots=True)
+class RunReport:
+    """What a run came to. ``skipped`` requests were done by an earlier run; ``failures`` holds the first hundred."""
+
+    outcome: Outcome = "finished"
+    done: int = 0
+    failed: int = 0
+    skipped: int = 0
+    items: int = 0
+    """How many items came out at the end."""
+    seconds: float = 0.0
+    steps: list[StepStatistics] = field(default_factory=list)
+    failures: list[FailedRequest] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return self.outcome == "finished" and self.failed == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    concurrency: int = 8
+    max_pages: int | None = None
+    max_depth: int | None = None
+    max_failures: int | None = None
+    allow: Callable[[str], bool] = lambda _url: True
+
+
+class StepFailed(Exception):  # noqa: N818  a signal inside the engine, never seen outside
+    def __init__(self, tool: str, failure: Failure) -> None:
+        super().__init__(failure.reason)
+        self.tool = tool
+        self.failure = failure
+
+
+@dataclass(slots=True)
+class Stage:
+    """A step, the request-rewriting steps that stand directly before it, and those that can stand in for it.
+
+    A retry runs the rewriting steps again, so that it goes out through another proxy.
+    """
+
+    main: Step
+    rewriters: list[Step] = field(default_factory=list)
+    substitutes: dict[str, list[Step]] = field(default_factory=dict)
+    accepted: frozenset[int] = frozenset()
+
+
+class Run:
+    def __init__(
+        self,
+        stages: Sequence[Stage],
+        journal: Journal,
+        recovery: Recovery,
+        limits: Limits,
+        *,
+        on_progress: Callable[[Progress], None] | None = None,
+        on_item: Callable[[Item], None] | None = None,
+        stop: asyncio.Event | None = None,
+    ) -> None:
+        self.report = RunReport(skipped=journal.done_before)
+        self._stages = stages
+        self._fetching = next((n for n, stage in enumerate(stages) if issubclass(stage.main.brick.gives, Page)), -1)
+        self._journal = journal
+        self._recovery = recovery
+        self._limits = limits
+        self._on_progress = on_progress
+        self._on_item = on_item
+        self._stop = stop or asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __call__(self, start: AsyncIterator[Request] | Iterator[Request]) -> RunReport:
+        begun = time.perf_counter()
+        most = 2 * self._limits.concurrency
+        try:
+            while not self._stop.is_set():
+                while len(self._tasks) < most and (work := await self._next(start)) is not None:
+                    self._tasks.add(asyncio.create_task(self._serve(*work)))
+                if not self._tasks:
+                    break
+                await self._settle()
+            while self._tasks:
+                await self._settle()
+        finally:
+            await self._abandon()
+            self.report.seconds = time.perf_counter() - begun
+        if self._stop.is_set():
+            self.report.outcome = "stopped"
+        return self.report
+
+    async def _next(self, start: AsyncIterator[Request] | Iterator[Request]) -> tuple[Request, Page | None] | None:
+        """Pages that wait for their reading, then requests that were found, then the start addresses."""
+        while not self._stop.is_set():
+            if (work := self._journal.take()) is not None:
+                return work
+            request = await _pull(start)
+            if request is None:
+                return None
+            self._admit(request)
+        return None
+
+    def _admit(self, request: Request) -> None:
+        limits = self._limits
+        if limits.max_pages is not None and self._journal.known >= limits.max_pages:
+            return
+        if limits.max_depth is not None and request.depth > limits.max_depth:
+            return
+        self._journal.add(request)
+
+    async def _settle(self) -> None:
+        finished, self._tasks = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+        self._journal.sync()
+        for task in finished:
+            task.result()
+
+    async def _abandon(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _serve(self, request: Request, page: Page | None) -> None:
+        """Everything that comes of one request."""
+        try:
+            if not self._limits.allow(request.url):
+                raise StepFailed("", Failure("refused", f"{request.url} is not among the allowed hosts"))
+            if page is None:
+                await self._flow(0, [request])
+            else:
+                await self._flow(self._fetching + 1, [page])
+        except StepFailed as error:
+            self._failed(request, error)
+        else:
+            self._journal.done(request)
+            self.report.done += 1
+            self._tell(request.url, ok=True)
+
+    def _failed(self, request: Request, error: StepFailed) -> None:
+        failure = error.failure
+        self._journal.failed(request, failure.reason)
+        self.report.failed += 1
+        if len(self.report.failures) < _KEPT_FAILURES:
+            self.report.failures.append(FailedRequest(request.url, error.tool, failure.kind, failure.reason))
+        self._tell(request.url, ok=False)
+        most = self._limits.max_failures
+        if most is not None and self.report.failed > most:
+            raise ToolFailedError(
+                error.tool or "pipeline", f"more than {most} requests failed, the last with: {failure.reason}"
+            )
+
+    def _tell(self, url: str, *, ok: bool) -> None:
+        if self._on_progress is not None:
+            report = self.report
+            in_flight = max(len(self._tasks) - 1, 0)
+            self._on_progress(Progress(report.done, report.failed, in_flight, self._journal.known, url, ok))
+
+    async def _flow(self, index: int, items: Sequence[Item]) -> None:
+        if index == len(self._stages):
+            self.report.items += len(items)
+            if self._on_item is not None:
+                for item in items:
+                    self._on_item(item)
+            return
+        stage = self._stages[index]
+        if stage.main.is_batched:
+            for chunk in _chunks(items, _CHUNK):
+                await self._flow(index + 1, await self._put(stage, chunk))
+            return
+        for chunk in _chunks(items, self._limits.concurrency):
+            if len(chunk) == 1:
+                await self._one(index, chunk[0])
+            else:
+                await _all([self._one(index, item) for item in chunk])
+
+    async def _put(self, stage: Stage, items: Sequence[Item]) -> Sequence[Item]:
+        try:
+            return await stage.main.put(items)
+        except Exception as error:  # a brick is anybody's code; its failure is a result of the run
+            stage.main.statistics.failed += len(items)
+            raise StepFailed(stage.main.statistics.tool, failure_from(error)) from error
+
+    async def _one(self, index: int, item: Item) -> None:
+        given = await self._with_remedies(self._stages[index], item)
+        if index == self._fetching:
+            for page in given:
+                if isinstance(page, Page):
+                    if not self._limits.allow(page.url):
+                        raise StepFailed("", Failure("refused", f"{page.url} is not among the allowed hosts"))
+                    self._journal.fetched(page)
+        await self._flow(index + 1, given)
+
+    async def _with_remedies(self, stage: Stage, item: Item) -> Sequence[Item]:
+        """Try, try again, try with others, as the error handling says."""
+        step, tried, retries = stage.main, {id(stage.main)}, 0
+        while True:
+            outcome = await self._attempt(stage, step, item)
+            if not isinstance(outcome, Failure):
+                return outcome
+            kind = self._recovery.match(outcome.kind)
+            remedy = self._recovery.remedies.get(kind)
+            if remedy is not None and retries < remedy.retry_count:
+                await asyncio.sleep(remedy.delay_seconds * 2**retries)
+                retries += 1
+                step.statistics.retries += 1
+                continue
+            others = stage.substitutes.get(kind, ())
+            following = next((other for other in others if id(other) not in tried), None)
+            if following is None:
+                stage.main.statistics.failed += 1
+                raise StepFailed(step.statistics.tool, outcome)
+            step, retries = following, 0
+            tried.add(id(following))
+            stage.main.statistics.substituted += 1
+
+    async def _attempt(self, stage: Stage, step: Step, item: Item) -> Sequence[Item] | Failure:
+        rewritten: Item = item
+        passed: list[tuple[Step, Item]] = []
+        outcome: Sequence[Item] | Failure
+        try:
+            for rewriter in stage.rewriters:
+                given, _ = await rewriter(rewritten)
+                if not given:
+                    return []
+                rewritten = given[0]
+                passed.append((rewriter, rewritten))
+            outcome, followed = await step(rewritten)
+        except Exception as error:  # noqa: BLE001  a brick is anybody's code; its failure is a result of the run
+            outcome = failure_from(error)
+        else:
+            outcome = failure_of(outcome, stage.accepted) or outcome
+            if not isinstance(outcome, Failure):
+                for request in followed:
+                    self._admit(request)
+        kind = outcome.kind if isinstance(outcome, Failure) else ""
+        for rewriter, told in passed:
+            rewriter.brick.feedback(told, kind)
+        return outcome
+
+
+def host_rule(hosts: Sequence[str]) -> Callable[[str], bool]:
+    """Allows the hosts and what lies below them; all where none is given."""
+    if not hosts:
+        return lambda _url: True
+    allowed = tuple(host.lower().lstrip(".") for host in hosts)
+
+    def rule(url: str) -> bool:
+        host = (urlsplit(url).hostname or "").lower()
+        return any(host == one or host.endswith(f".{one}") for one in allowed)
+
+    return rule
+
+
+async def _pull(start: AsyncIterator[Request] | Iterator[Request]) -> Request | None:
+    if isinstance(start, AsyncIterator):
+        return await anext(start, None)
+    return next(start, None)
+
+
+def _chunks(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    for position in range(0, len(items), size):
+        yield items[position : position + size]
+
+
+async def _all(works: Sequence[Coroutine[None, None, None]]) -> None:
+    """Do all of them to their end, then raise what the first one raised, if one did."""
+    for outcome in await asyncio.gather(*works, return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome
