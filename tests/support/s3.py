@@ -82,10 +82,12 @@ def _start_ceph(folder: Path, stack: ExitStack) -> str:
     wait_until(lambda: accepts(monitor_port), monitor)
 
     disk = str(uuid4())
-    run("ceph", *common, "osd", "new", disk)
+    # A monitor accepts connections a moment before it leads, and a pool made before its OSD is up hangs for good.
+    wait_until(lambda: run("ceph", *common, "osd", "new", disk), monitor, swallow=(OSError, RuntimeError))
     (folder / "osd").mkdir()
     run("ceph-osd", "--mkfs", "--id", "0", "--osd-uuid", disk, *common)
-    launch("ceph-osd", "--id", "0")
+    storage = launch("ceph-osd", "--id", "0")
+    wait_until(lambda: json.loads(run("ceph", *common, "osd", "stat", "-f", "json"))["num_up_osds"], monitor, storage)
 
     user = ["user", "create", "--uid=tests", "--display-name=tests"]
     run("radosgw-admin", *common, *user, f"--access-key={ACCESS_KEY}", f"--secret-key={SECRET_KEY}")

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from pathlib import Path
 
 from toolcrib.catalogue.catalogue import Catalogue
+from toolcrib.catalogue.creator import checked_spec
 from toolcrib.catalogue.entries import Entry
 from toolcrib.core.errors import ToolcribError, ToolExistsError, ToolNotFoundError, UnavailableError
 from toolcrib.core.query import parse
@@ -46,13 +47,15 @@ def ingest(
         if not replace and spec.name in catalogue:
             raise ToolExistsError(spec.name)
         key = blob_key(bundle.digest)
+        known = _is_there(blobs, key)
         blobs.put(key, code)
         try:
             entry = catalogue.publish(spec, replace=replace, force=force, principal=principal)
         except UnavailableError:
             raise  # nobody knows whether it was written, so the code stays until it is certainly an orphan
         except ToolcribError:
-            _remove_if_unused(spec, catalogue.store, blobs)
+            if not known and not catalogue.count({"binding.source_code_link": spec.binding.source_code_link}):
+                blobs.delete(key)
             raise
         if not _is_there(blobs, key):  # somebody deleted the last tool with the same code meanwhile
             code.seek(0)
@@ -62,7 +65,8 @@ def ingest(
 
 def bundle_spec(bundle: Bundle, link: str) -> ToolSpec:
     """The spec parser: ``spec.json``, with the manual and the code's address filled in."""
-    return entry_to_spec({**bundle.entry, "tool_man_page_doc": bundle.manual, "tool_source_code_link": link})
+    entry = {**bundle.entry, "tool_man_page_doc": bundle.manual, "tool_source_code_link": link}
+    return checked_spec(entry_to_spec(entry))
 
 
 def remove_bundle(blobs: Blobs) -> Callable[[ToolSpec], None]:
@@ -91,7 +95,7 @@ def referenced_digests(store: Store) -> set[str]:
 
 def collect_orphans(
     blobs: Blobs,
-    referenced: Callable[[], Set[str]],
+    referenced: Callable[[], set[str]],
     *,
     older_than: float = ORPHAN_SECONDS,
     clock: Callable[[], float] = time.time,
@@ -109,13 +113,6 @@ def collect_orphans(
     for key in orphans:
         blobs.delete(key)
     return orphans
-
-
-def _remove_if_unused(spec: ToolSpec, store: Store, blobs: Blobs) -> None:
-    link = spec.binding.source_code_link
-    digest = bundle_digest(link)
-    if digest is not None and digest not in referenced_digests(store):
-        blobs.delete(blob_key(digest))
 
 
 def _is_there(blobs: Blobs, key: str) -> bool:
