@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +117,16 @@ def _parts(sealed: str, tool: str) -> tuple[str, bytes]:
     if version != _FORMAT or len(data) <= _NONCE_BYTES:
         raise StoreError(f"a credential of {tool!r} in the store is not a sealed value")
     return key_id, data
+
+
+class DeferredSeal:
+    """A seal that is made when a credential first needs it: most catalogues have none, and then need no key."""
+
+    def __init__(self, make: Callable[[], AesGcmSeal]) -> None:
+        self._make = functools.cache(make)
+
+    def close(self, value: Any, context: str) -> str:
+        return self._make().close(value, context)
+
+    def open(self, sealed: str, context: str) -> Any:
+        return self._make().open(sealed, context)

@@ -362,7 +362,8 @@ def _accepts(schema: Schema, root: JsonSchema, value: Any, *, unknown: bool) -> 
     """Whether one part of a document takes the value; ``unknown`` where the part cannot stand alone."""
     if isinstance(schema, bool):
         return schema
-    part = {**{key: root[key] for key in ("$defs", "definitions") if key in root}, **schema}
+    definitions = {key: root[key] for key in ("$defs", "definitions") if key in root}
+    part = definitions | dict(schema)
     if not all(reference.startswith(("#/$defs/", "#/definitions/")) for reference in _references(part)):
         return unknown
     return compile_schema(part).is_valid(value)

@@ -21,7 +21,7 @@ def interface_of(api_spec: Mapping[str, Any]) -> tuple[JsonSchema, JsonSchema]:
     parameters, returns = main.get("input"), main.get("output")
     if not isinstance(parameters, dict):
         parameters = no_parameters()
-    elif parameters.get("type", "object") != "object":
+    elif parameters.get("type", "object") != "object" and isinstance(parameters["type"], str | list):
         parameters = {"type": "object"}  # a bare value cannot be named arguments; the published form keeps the truth
     return parameters, returns if isinstance(returns, dict) else {}
 

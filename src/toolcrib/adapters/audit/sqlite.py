@@ -1,0 +1,84 @@
+"""The audit in a SQLite file of its own.
+
+The attempt of a change is on the disk before the change is made. Outcomes and runs are written without waiting for
+the disk: they survive the end of the process, and the last of them may be lost when the power goes.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from pathlib import Path
+
+from toolcrib.core.errors import StoreError
+from toolcrib.ports import AuditEvent
+
+_SCHEMA = """
+create table if not exists audit (
+  sequence integer primary key autoincrement,
+  call text not null, at real not null, principal text not null, action text not null,
+  tool text not null, outcome text not null, detail text not null
+) strict;
+create index if not exists audit_tool on audit (tool, sequence);
+create index if not exists audit_principal on audit (principal, sequence);
+create index if not exists audit_at on audit (at);
+"""
+_COLUMNS = "call, at, principal, action, tool, outcome, detail"
+_CHANGES = ("create", "update", "delete")
+
+
+class SqliteAudit:
+    """Safe to use from several threads and several processes at once."""
+
+    remote = False
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(mode=0o600)
+            self._db = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
+            self._db.execute("pragma journal_mode = wal")
+            self._db.executescript(_SCHEMA)
+        except (OSError, sqlite3.Error) as error:
+            raise self._failed(error) from None
+
+    def record(self, event: AuditEvent) -> None:
+        durable = event.outcome == "attempt" and event.action in _CHANGES
+        values = (event.call, event.at, event.principal, event.action, event.tool, event.outcome, event.detail)
+        try:
+            with self._lock:
+                self._db.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
+                self._db.execute(f"insert into audit ({_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?)", values)  # noqa: S608
+        except sqlite3.Error as error:
+            raise self._failed(error) from None
+
+    def events(
+        self,
+        *,
+        tool: str = "",
+        principal: str = "",
+        action: str = "",
+        outcome: str = "",
+        call: str = "",
+        since: float = 0.0,
+        limit: int = 100,
+    ) -> list[AuditEvent]:
+        wanted = {"tool": tool, "principal": principal, "action": action, "outcome": outcome, "call": call}
+        given = {name: value for name, value in wanted.items() if value}
+        where = " and ".join(["at >= :since", *(f"{name} = :{name}" for name in given)])
+        query = f"select {_COLUMNS} from audit where {where} order by sequence desc limit :limit"  # noqa: S608
+        try:
+            with self._lock:
+                rows = self._db.execute(query, {**given, "since": since, "limit": limit}).fetchall()
+        except sqlite3.Error as error:
+            raise self._failed(error) from None
+        return [AuditEvent(*row) for row in rows]
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+    def _failed(self, error: Exception) -> StoreError:
+        return StoreError(f"the audit file {str(self._path)!r} failed: {error}")

@@ -1,0 +1,182 @@
+"""ToolEntry, the record of ToolsDB, to and from ToolSpec, without loss either way.
+
+Sixteen fields have a home in the spec. What a spec says beyond them travels in ``tool_metadata`` under ``toolcrib``.
+What ``tool_metadata`` and ``tool_api_spec`` say about version, author, capabilities and schemas is read into the
+spec as well, and stays where it was.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from toolcrib.core.errors import ToolValidationError, did_you_mean
+from toolcrib.core.spec import Binding, ToolSpec
+from toolcrib.formats.apispec import interface_of, published
+
+FIELD_PATHS: dict[str, str] = {
+    "tool_id": "name",
+    "tool_metadata": "metadata",
+    "tool_search_description": "description",
+    "tool_tags": "tags",
+    "tool_type": "tool_type",
+    "tool_man_page_doc": "manual",
+    "tool_api_spec": "api_spec",
+    "tool_custom_actions_dsl_map": "actions",
+    "default_tool_usage_credentials": "credentials",
+    "tool_execution_mode": "execution_mode",
+    "tool_policy_rule_uri": "policy_rule_uri",
+    "tool_source_code_link": "binding.source_code_link",
+    "tool_service_url": "binding.service_url",
+    "tool_system_function_rpc_id": "binding.system_function_rpc_id",
+    "tool_validation_policy_rule_uri": "validation_policy_rule_uri",
+    "tool_validation_mode": "validation_mode",
+}
+"""Where each field of an entry lives in a spec's document: for filters, a pure renaming."""
+
+RESERVED = "toolcrib"
+
+_BINDING = "binding."
+_OTHER_BINDINGS = tuple(name for name in Binding.model_fields if _BINDING + name not in FIELD_PATHS.values())
+_EMPTY = ToolSpec(name="empty", description="").to_dict()
+_EXTRA_FIELDS = ({name for name in _EMPTY if name not in FIELD_PATHS.values()} - {"binding"}) | {"api_spec", "binding"}
+
+
+def entry_to_spec(entry: Mapping[str, Any]) -> ToolSpec:
+    """The spec of an entry, or ToolValidationError that names the field. Fields that are left out are empty."""
+    for key in entry:
+        if key not in FIELD_PATHS:
+            raise ToolValidationError(f"a tool entry has no field {key!r}{did_you_mean(key, FIELD_PATHS)}")
+    for key in ("tool_metadata", "tool_api_spec"):
+        if not isinstance(entry.get(key, {}), dict):
+            raise ToolValidationError(f"field {key!r} of the tool entry must be an object")
+    return _wrapped_spec(entry) or _spec(entry, {}, entry.get("tool_metadata", {}))
+
+
+def spec_to_entry(spec: ToolSpec) -> dict[str, Any]:
+    """All sixteen fields of the entry, as JSON values."""
+    return document_to_entry(spec.to_dict())
+
+
+def document_to_entry(document: Mapping[str, Any]) -> dict[str, Any]:
+    """As :func:`spec_to_entry`, from a spec's document, without making the spec."""
+    binding, metadata = document["binding"], document["metadata"]
+    entry = {
+        key: binding[path.removeprefix(_BINDING)] if path.startswith(_BINDING) else document[path]
+        for key, path in FIELD_PATHS.items()
+    }
+    if not entry["tool_api_spec"]:
+        entry["tool_api_spec"] = published(document["parameters"], document["returns"])
+    extras = _extras(document, entry["tool_api_spec"])
+    if RESERVED in metadata and (extras or _wrapped_spec(entry)):
+        # The publisher uses our word: theirs goes inside ours, where nothing can mix.
+        entry["tool_metadata"] = {RESERVED: {**extras, "metadata": metadata}}
+    elif extras:
+        entry["tool_metadata"] = {**metadata, RESERVED: extras}
+    return entry
+
+
+def entry_changes(spec: ToolSpec, partial: Mapping[str, Any]) -> dict[str, Any]:
+    """What a partial entry changes in ``spec``, as fields of the spec: for ``Catalogue.update(name, change)``.
+
+    New metadata brings its version, author and capabilities along where the old ones came from the metadata.
+    """
+    after = entry_to_spec({"tool_id": spec.name, **partial})
+    paths = [FIELD_PATHS[key] for key in partial]
+    changes = {path: getattr(after, path) for path in paths if not path.startswith(_BINDING)}
+    if bound := [path.removeprefix(_BINDING) for path in paths if path.startswith(_BINDING)]:
+        changes["binding"] = spec.binding.model_copy(update={name: getattr(after.binding, name) for name in bound})
+    if "api_spec" in changes:
+        if not spec.api_spec and after.api_spec == published(spec.parameters, spec.returns):
+            del changes["api_spec"]  # it was read from here and comes back as it was
+        else:
+            changes |= {"parameters": after.parameters, "returns": after.returns}
+    if "metadata" in changes:
+        changes |= _carried_along(spec, after, partial["tool_metadata"])
+    return changes
+
+
+def _carried_along(spec: ToolSpec, after: ToolSpec, given: Mapping[str, Any]) -> dict[str, Any]:
+    before = _implied(spec.metadata, {})
+    names = {name for name in ("version", "author", "capabilities") if _listed(getattr(spec, name)) == before[name]}
+    if after.metadata != given:  # what is ours was given back explicitly
+        names |= given[RESERVED].keys() - {"metadata", "binding", "api_spec"}
+    return {name: getattr(after, name) for name in names}
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _wrapped_spec(entry: Mapping[str, Any]) -> ToolSpec | None:
+    """The spec of an entry whose metadata carries what :func:`document_to_entry` put there, exactly so."""
+    metadata = entry.get("tool_metadata", {})
+    inside = metadata.get(RESERVED)
+    if not isinstance(inside, dict) or not inside.keys() <= {*_EXTRA_FIELDS, "metadata"}:
+        return None
+    extras = {key: value for key, value in inside.items() if key != "metadata"}
+    rest = inside.get("metadata", {key: value for key, value in metadata.items() if key != RESERVED})
+    if not isinstance(rest, dict):
+        return None
+    try:
+        spec = _spec(entry, extras, rest)
+    except (ToolValidationError, TypeError):
+        return None
+    return spec if _text(spec_to_entry(spec)) == _text({**_EMPTY_ENTRY, **entry}) else None
+
+
+def _spec(entry: Mapping[str, Any], extras: Mapping[str, Any], metadata: dict[str, Any]) -> ToolSpec:
+    data: dict[str, Any] = {"name": "", "description": "", "binding": dict(extras.get("binding", {}))}
+    for key, value in entry.items():
+        path = FIELD_PATHS[key]
+        if path.startswith(_BINDING):
+            data["binding"][path.removeprefix(_BINDING)] = value
+        else:
+            data[path] = value
+    implied = _implied(metadata, entry.get("tool_api_spec", {}))
+    others = {key: value for key, value in extras.items() if key != "binding"}
+    return _parsed({**data, "metadata": metadata, **implied, **others})
+
+
+def _parsed(data: dict[str, Any]) -> ToolSpec:
+    names = {path: key for key, path in FIELD_PATHS.items()}
+    try:
+        return ToolSpec.parse(data)
+    except ToolValidationError as error:
+        field = str(error).partition("field '")[2].partition("'")[0]
+        if field in names and names[field] != field:
+            raise type(error)(str(error).replace(f"field {field!r}", f"field {names[field]!r}")) from None
+        raise
+
+
+def _implied(metadata: Mapping[str, Any], api_spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What an entry says about the fields that it has no place for."""
+    parameters, returns = interface_of(api_spec)
+    version, author, capabilities = (metadata.get(key) for key in ("version", "author", "capabilities"))
+    listed = isinstance(capabilities, list) and all(isinstance(item, str) for item in capabilities)
+    return {
+        "parameters": parameters,
+        "returns": returns,
+        "api_spec": dict(api_spec),
+        "version": version if isinstance(version, str) else "",
+        "author": author if isinstance(author, str) else "",
+        "capabilities": capabilities if listed else [],
+    }
+
+
+def _extras(document: Mapping[str, Any], api_spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What the entry's own fields would not give back."""
+    implied = {**_EMPTY, **_implied(document["metadata"], api_spec)}
+    binding = {name: document["binding"][name] for name in _OTHER_BINDINGS if document["binding"][name]}
+    extras = {name: document[name] for name in _EXTRA_FIELDS if name != "binding" and document[name] != implied[name]}
+    return {**extras, "binding": binding} if binding else extras
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+_EMPTY_ENTRY = {
+    key: "" if path.startswith(_BINDING) else _EMPTY[path] for key, path in FIELD_PATHS.items()
+} | {"tool_id": "", "tool_search_description": ""}  # fmt: skip

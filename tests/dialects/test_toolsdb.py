@@ -1,0 +1,185 @@
+"""ToolEntry and ToolSpec say the same thing, both ways."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolcrib.core.errors import InvalidNameError, InvalidSchemaError, ToolValidationError
+from toolcrib.core.spec import Binding, ToolExample, ToolSpec
+from toolcrib.dialects.toolsdb import ToolEntry
+from toolcrib.formats.toolentry import FIELD_PATHS, entry_changes, entry_to_spec, spec_to_entry
+
+names = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,20}", fullmatch=True)
+texts = st.text(max_size=8)
+scalars = st.none() | st.booleans() | st.integers(-5, 5) | texts
+json_values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(texts, inner, max_size=2), max_leaves=5
+)
+objects = st.dictionaries(texts, json_values, max_size=3)
+schemas = st.sampled_from(
+    [
+        {"type": "object", "properties": {}},
+        {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},
+        {"properties": {"a": {"type": "integer"}}},
+        {},
+    ]
+)
+outputs = st.sampled_from([{}, {"type": "string"}, {"type": "object", "properties": {}}])
+interfaces = st.one_of(
+    st.just({}),
+    st.fixed_dictionaries({}, optional={"input": schemas, "output": outputs}),
+    st.builds(lambda i, o: {"entrypoints": {"execute": {"input": i, "output": o}}}, schemas, outputs),
+    st.just({"input": {"type": "string"}}),
+    st.just({"openapi": "3.1.0", "paths": {}}),
+)
+reserved = st.one_of(
+    json_values,
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "version": texts,
+            "author": texts,
+            "deprecated": st.booleans() | st.integers(0, 1),
+            "api_spec": interfaces,
+            "parameters": schemas,
+            "capabilities": st.lists(texts, max_size=2),
+            "binding": st.fixed_dictionaries({}, optional={"python": texts, "mcp": texts}),
+            "metadata": st.just({"toolcrib": 1}) | st.just({"toolcrib": {"version": "2"}}) | objects,
+            "unknown": texts,
+        },
+    ),
+)
+metadata = st.builds(
+    lambda base, ours: base | ours,
+    st.fixed_dictionaries(
+        {}, optional={"version": texts, "capabilities": st.lists(texts, max_size=2), "a": json_values}
+    ),
+    st.fixed_dictionaries({}, optional={"toolcrib": reserved}),
+)
+entries = st.builds(
+    ToolEntry,
+    tool_id=names,
+    tool_metadata=metadata,
+    tool_search_description=texts,
+    tool_tags=st.lists(texts, max_size=3),
+    tool_type=texts,
+    tool_man_page_doc=texts,
+    tool_api_spec=interfaces,
+    tool_custom_actions_dsl_map=objects,
+    default_tool_usage_credentials=objects,
+    tool_execution_mode=texts,
+    tool_policy_rule_uri=texts,
+    tool_source_code_link=texts,
+    tool_service_url=texts,
+    tool_system_function_rpc_id=texts,
+    tool_validation_policy_rule_uri=texts,
+    tool_validation_mode=texts,
+)
+specs = st.builds(
+    ToolSpec,
+    name=names,
+    description=texts,
+    version=texts,
+    author=texts,
+    display_name=texts,
+    deprecated=st.booleans(),
+    tags=st.lists(texts, max_size=2).map(tuple),
+    capabilities=st.lists(texts, max_size=2).map(tuple),
+    parameters=schemas,
+    returns=outputs,
+    api_spec=interfaces,
+    examples=st.lists(st.builds(ToolExample, input=objects, call=texts), max_size=1).map(tuple),
+    timeout_seconds=st.none() | st.floats(0.5, 9),
+    safety_level=st.sampled_from(["safe", "dangerous"]),
+    binding=st.builds(Binding, python=texts, service_url=texts, mcp=texts),
+    metadata=metadata,
+    credentials=objects,
+)
+
+
+@given(entries)
+def test_an_entry_comes_back_as_it_was(entry: ToolEntry) -> None:
+    again = ToolEntry.from_spec(entry.to_spec())
+    assert again == entry
+    assert repr(again) == repr(entry)  # True is not 1
+
+
+@given(specs)
+def test_a_spec_comes_back_as_it_was(spec: ToolSpec) -> None:
+    again = ToolEntry.from_spec(spec).to_spec()
+    assert again == spec
+    assert again.to_dict() == spec.to_dict()
+
+
+@given(specs)
+def test_an_entry_given_back_unchanged_changes_nothing(spec: ToolSpec) -> None:
+    again = spec.with_changes(**entry_changes(spec, spec_to_entry(spec)))
+    assert again == spec
+
+
+def test_the_fields_are_those_of_the_record() -> None:
+    assert [field.name for field in dataclasses.fields(ToolEntry)] == list(FIELD_PATHS)
+    assert ToolEntry().to_dict().keys() == FIELD_PATHS.keys()
+
+
+@pytest.mark.parametrize("form", ["plain", "entrypoints"])
+def test_both_published_forms_give_parameters(form: str) -> None:
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+    interface = {"input": schema, "output": {"type": "string"}}
+    api_spec = interface if form == "plain" else {"entrypoints": {"execute": interface, "execute_command": {}}}
+    spec = ToolEntry(tool_id="t", tool_api_spec=api_spec).to_spec()
+    assert (spec.parameters, spec.returns, spec.api_spec) == (schema, {"type": "string"}, api_spec)
+
+
+def test_version_author_and_capabilities_are_read_from_the_metadata_and_stay_there() -> None:
+    metadata = {"version": "v1.0", "author": "Ann", "capabilities": ["ner"], "language": "en"}
+    spec = ToolEntry(tool_id="t", tool_metadata=metadata).to_spec()
+    assert (spec.version, spec.author, spec.capabilities) == ("v1.0", "Ann", ("ner",))
+    assert spec.metadata == metadata
+
+
+def test_a_partial_entry_changes_only_what_it_names() -> None:
+    spec = ToolSpec(
+        name="t", description="d", display_name="Tee", version="1.0.0", metadata={"version": "1.0.0", "x": 1},
+        binding=Binding(service_url="http://a.example", python="a:b"),
+    )  # fmt: skip
+    changed = spec.with_changes(
+        **entry_changes(
+            spec, {"tool_type": "transformer", "tool_metadata": {"version": "2.0.0"}, "tool_service_url": ""}
+        )
+    )
+    assert changed.version == "2.0.0"
+    assert changed.display_name == "Tee"
+    assert changed.binding == Binding(python="a:b")
+    assert changed.tool_type == "transformer"
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "words"),
+    [
+        ({}, InvalidNameError, "not a tool name"),
+        ({"tool_id": "a/b"}, InvalidNameError, "'a/b'"),
+        ({"tool_id": "t", "tool_tag": []}, ToolValidationError, "did you mean 'tool_tags'"),
+        ({"tool_id": "t", "tool_metadata": []}, ToolValidationError, "'tool_metadata'"),
+        ({"tool_id": "t", "tool_tags": "nlp"}, ToolValidationError, "'tool_tags'"),
+        ({"tool_id": "t", "tool_man_page_doc": 3}, ToolValidationError, "'tool_man_page_doc'"),
+        ({"tool_id": "t", "tool_service_url": 3}, ToolValidationError, "'tool_service_url'"),
+        ({"tool_id": "t", "tool_api_spec": {"input": {"type": 3}}}, InvalidSchemaError, "parameters of 't'"),
+    ],
+)
+def test_what_is_wrong_is_named(data: dict[str, object], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        entry_to_spec(data)
+    if words.startswith("did"):
+        with pytest.raises(error, match=words):
+            ToolEntry.from_dict(data)
+
+
+def test_credentials_are_not_in_the_repr() -> None:
+    entry = ToolEntry(tool_id="t", default_tool_usage_credentials={"key": "hunter2"})
+    assert "hunter2" not in repr(entry)
+    assert "hunter2" not in repr(entry.to_spec())
