@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
@@ -19,6 +19,7 @@ from toolcrib.surfaces.errors import UnsupportedMediaTypeError
 from toolcrib.surfaces.rest.bodies import pieces
 
 FIELD = "file"
+PREFIX = "upload-"
 _MAX_PARTS = 10
 _MAX_HEADER_BYTES = 8_192
 _BUFFER_BYTES = 1 << 20
@@ -97,31 +98,40 @@ class _Form:
 @asynccontextmanager
 async def uploaded_file(
     request: Request, folder: Path, *, most: int, seconds: float, stall_seconds: float
-) -> AsyncIterator[BinaryIO]:
-    """The uploaded file, open for reading at its start. It is gone afterwards, whatever happened."""
+) -> AsyncIterator[Path]:
+    """Where the uploaded file is. It is gone afterwards, whatever happened."""
     form = _Form(_boundary(request))
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = tempfile.TemporaryFile(dir=folder, prefix="upload-")  # noqa: SIM115 - closed by the with below
-    except OSError as error:
-        raise StoreError(f"there is no room for uploads in {str(folder)!r}: {error.strerror or error}") from None
-    with file:
+    with _temporary(folder) as file:
         async for piece in pieces(request, most=most, seconds=seconds, stall_seconds=stall_seconds):
             form.feed(piece)
             if len(form.pending) >= _BUFFER_BYTES:
                 await asyncio.to_thread(_flush, form, file)
-        _flush(form, file)
+        await asyncio.to_thread(_flush, form, file)
         if not form.found:
             raise InvalidBundleError(f"the upload has no part called {FIELD!r}; send the bundle as 'file=@bundle.zip'")
         if not form.complete:
             raise InvalidBundleError("the upload ends in the middle; send it again")
-        file.seek(0)
-        yield file
+        yield Path(file.name)
 
 
-def _flush(form: _Form, file: BinaryIO) -> None:
+def discard_leftovers(folder: Path) -> None:
+    """Remove what a crash left of uploads. Call it while nobody uploads to the folder."""
+    for path in folder.glob(f"{PREFIX}*"):
+        path.unlink(missing_ok=True)
+
+
+def _temporary(folder: Path) -> IO[bytes]:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return tempfile.NamedTemporaryFile(dir=folder, prefix=PREFIX, suffix=".zip")
+    except OSError as error:
+        raise StoreError(f"uploads cannot be kept in {str(folder)!r}: {error.strerror or error}") from None
+
+
+def _flush(form: _Form, file: IO[bytes]) -> None:
     try:
         file.write(form.pending)
+        file.flush()
     except OSError as error:
         raise StoreError(f"the upload could not be written to disk: {error.strerror or error}") from None
     form.pending.clear()

@@ -1,0 +1,107 @@
+"""``/graphql``: queries by POST and GET, and the page for a browser at the same address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from toolcrib.adapters.tokens import Role
+from toolcrib.catalogue import Catalogue
+from toolcrib.core.errors import ToolNotFoundError
+from toolcrib.core.names import check_name
+from toolcrib.formats.toolentry import document_to_entry
+from toolcrib.surfaces.auth import require
+from toolcrib.surfaces.errors import RequestError
+from toolcrib.surfaces.graphql import GraphQL
+from toolcrib.surfaces.rest import asking
+from toolcrib.surfaces.rest.answers import json_bytes
+from toolcrib.surfaces.rest.bodies import parse_json, read_json
+from toolcrib.surfaces.rest.endpoints import Answered, Body, Endpoint, Parameter
+from toolcrib.surfaces.rest.pages import page
+from toolcrib.surfaces.rest.service import Service, principal_of
+
+_GRAPHQL = GraphQL()
+_RESPONSE = "application/graphql-response+json"
+
+
+@dataclass(frozen=True, slots=True)
+class _CatalogueReader:
+    catalogue: Catalogue
+
+    def query(self, where: dict[str, Any], limit: int, after: str | None) -> list[dict[str, Any]]:
+        cursor = check_name(after) if after else None
+        found = self.catalogue.query(asking.entry_filter(where), limit=limit, cursor=cursor)
+        return [document_to_entry(entry.document) for entry in found.entries]
+
+    def get(self, tool_id: str) -> dict[str, Any] | None:
+        try:
+            return document_to_entry(self.catalogue.entry(check_name(tool_id)).document)
+        except ToolNotFoundError:
+            return None
+
+
+async def graphql_query(service: Service, request: Request) -> Response:
+    body = await read_json(request, most=service.limits.json_bytes, seconds=service.limits.json_seconds)
+    return await _answer(service, request, body)
+
+
+async def graphql_page(service: Service, request: Request) -> Response:
+    """A browser gets the page; a query in the address is answered."""
+    text = request.query_params.get("query")
+    if text is None or "text/html" in request.headers.get("accept", ""):
+        return page("graphiql.html")
+    require(principal_of(request), Role.READER)
+    variables = request.query_params.get("variables")
+    body = {
+        "query": text,
+        "variables": parse_json(variables.encode()) if variables else None,
+        "operationName": request.query_params.get("operationName"),
+    }
+    return await _answer(service, request, body)
+
+
+async def _answer(service: Service, request: Request, body: object) -> Response:
+    if isinstance(body, list):
+        raise RequestError("one GraphQL request at a time, please; a list of them is not taken")
+    answer = await service.call(_GRAPHQL.answer, body, _CatalogueReader(service.catalogue))
+    modern = _RESPONSE in request.headers.get("accept", "")
+    status = 400 if modern and "data" not in answer else 200
+    return Response(json_bytes(answer), status, media_type=_RESPONSE if modern else "application/json")
+
+
+_ANSWER = {
+    "type": "object",
+    "properties": {
+        "data": {"type": ["object", "null"]},
+        "errors": {"type": "array", "items": {"type": "object"}},
+    },
+}
+_REQUEST = {
+    "type": "object",
+    "required": ["query"],
+    "properties": {
+        "query": {"type": "string"},
+        "variables": {"type": ["object", "null"]},
+        "operationName": {"type": ["string", "null"]},
+    },
+}
+
+ENDPOINTS = (
+    Endpoint(
+        "POST", "/graphql", graphql_query, Role.READER, "GraphQL", "Ask in GraphQL",
+        body=Body(_REQUEST, example={"query": '{ tools(query: { tool_tags: "nlp" }) { tool_id tool_type } }'}),
+        answers={200: Answered("The data, or errors with their codes.", _ANSWER)},
+    ),
+    Endpoint(
+        "GET", "/graphql", graphql_page, None, "GraphQL", "GraphiQL in a browser; an answer where `query` is given",
+        (
+            Parameter("query", "A GraphQL document."),
+            Parameter("variables", "A JSON object."),
+            Parameter("operationName", "Which operation of the document."),
+        ),
+        answers={200: Answered("The page.", {"type": "string"}, "text/html")},
+    ),
+)  # fmt: skip

@@ -1,0 +1,74 @@
+"""Health, readiness, metrics, and the description with its page."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from toolcrib.adapters.tokens import Role
+from toolcrib.core.errors import StoreError
+from toolcrib.surfaces.rest import metrics
+from toolcrib.surfaces.rest.answers import json_answer
+from toolcrib.surfaces.rest.endpoints import Answered, Endpoint, Handler, ref
+from toolcrib.surfaces.rest.pages import page
+from toolcrib.surfaces.rest.service import Service
+
+_PING_SECONDS = 5.0
+
+
+async def healthz(_service: Service, _request: Request) -> Response:
+    return json_answer({"status": "alive"})
+
+
+async def readyz(service: Service, _request: Request) -> Response:
+    try:
+        async with asyncio.timeout(_PING_SECONDS):
+            await service.call(service.catalogue.store.ping)
+    except TimeoutError:
+        raise StoreError(f"the store did not answer within {_PING_SECONDS:g} s") from None
+    return json_answer({"status": "ready"})
+
+
+async def get_metrics(service: Service, _request: Request) -> Response:
+    waiting = await service.call(service.catalogue.store.outbox, limit=1000)
+    service.metrics.waiting(len(waiting))
+    return Response(service.metrics.text(), media_type=metrics.CONTENT_TYPE)
+
+
+async def get_docs(_service: Service, _request: Request) -> Response:
+    return page("docs.html")
+
+
+def description_of(text: bytes) -> Handler:
+    async def get_openapi(_service: Service, _request: Request) -> Response:
+        return Response(text, media_type="application/json")
+
+    return get_openapi
+
+
+_HTML = {200: Answered("The page.", {"type": "string"}, "text/html")}
+
+ENDPOINTS = (
+    Endpoint(
+        "GET", "/healthz", healthz, None, "Operations", "Whether the service is alive",
+        answers={200: Answered("It is.", ref("Status"))},
+    ),
+    Endpoint(
+        "GET", "/readyz", readyz, None, "Operations", "Whether the store can be reached",
+        answers={200: Answered("It can.", ref("Status"))},
+    ),
+    Endpoint(
+        "GET", "/metrics", get_metrics, Role.READER, "Operations", "Prometheus metrics",
+        answers={200: Answered("The metrics.", {"type": "string"}, "text/plain")},
+    ),
+    Endpoint("GET", "/docs", get_docs, None, "Operations", "This description as a page", answers=_HTML),
+)  # fmt: skip
+
+
+def openapi_endpoint(text: bytes) -> Endpoint:
+    return Endpoint(
+        "GET", "/openapi.json", description_of(text), None, "Operations", "The OpenAPI description",
+        answers={200: Answered("OpenAPI 3.1.", {"type": "object"})},
+    )  # fmt: skip
