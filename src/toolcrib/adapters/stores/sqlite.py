@@ -1,0 +1,348 @@
+"""``sqlite:///path`` keeps the catalogue in one file. It is the default: durable, indexed, and no server to run."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from toolcrib.adapters.stores.changes import LABEL_FIELDS, check_expected, document_text, new_etag
+from toolcrib.adapters.stores.sqlite_query import Selection, select
+from toolcrib.adapters.stores.sqlite_schema import EXECUTION_COLUMNS, execution_row, migrate
+from toolcrib.core.errors import InvalidQueryError, StoreError
+from toolcrib.core.query import Filter
+from toolcrib.core.query.parsing import is_unicode
+from toolcrib.ports import Change, Match, OutboxEntry, Record
+
+_BUSY_SECONDS = 30.0
+_IDLE_CONNECTIONS = 8
+_WAL_BYTES = 32_000_000
+"""A write-ahead log larger than this is folded back into the file."""
+
+_RECORD = "d.tool_id, d.version, d.etag, d.document, d.written_at"
+_GET = f"SELECT {_RECORD} FROM tool_data AS d WHERE d.tool_id = ?"  # noqa: S608 -- a constant
+_GET_JSON = "SELECT document FROM tool_data WHERE tool_id = ?"
+
+
+class SqliteStore:
+    """A store in one file, for several threads and several processes. Readers never wait for writers."""
+
+    remote = False
+
+    def __init__(self, path: str | os.PathLike[str], *, clock: Callable[[], float] = time.time) -> None:
+        self.path = str(path)
+        self._clock = clock
+        self._idle: deque[sqlite3.Connection] = deque()
+        self._write_lock = Lock()
+        self._wal_limit = _WAL_BYTES
+        self._closed = False
+        with self._explained():
+            Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+            self._writer = self._connect()
+            try:
+                self._writer.execute("PRAGMA journal_mode = WAL")
+                migrate(self._writer, self.path)
+            except BaseException:
+                self._writer.close()
+                raise
+
+    # Reading
+
+    def get(self, name: str) -> Record | None:
+        row = self._row(_GET, name)
+        return None if row is None else _record(row)
+
+    def get_json(self, name: str) -> str | None:
+        row = self._row(_GET_JSON, name)
+        return None if row is None else str(row[0])
+
+    def _row(self, sql: str, name: str) -> tuple[Any, ...] | None:
+        """One row by name. The busiest path of a service, so it does without context managers."""
+        if not is_unicode(name):
+            return None
+        connection = self._borrow()
+        try:
+            row: tuple[Any, ...] | None = connection.execute(sql, (name,)).fetchone()
+        except sqlite3.Error as error:
+            raise self._failure(error) from error
+        finally:
+            self._give_back(connection)
+        return row
+
+    def query(self, where: Filter, *, limit: int | None = None, after: str | None = None) -> list[Record]:
+        if after is not None and not is_unicode(after):
+            raise InvalidQueryError(f"{after!r} is not a name to go on from")
+        with self._reader() as connection:
+            selection = select(connection, where, after=after)
+            return self._matching(connection, selection, where, limit)
+
+    def _matching(
+        self, connection: sqlite3.Connection, selection: Selection, where: Filter, limit: int | None
+    ) -> list[Record]:
+        if limit is not None and limit <= 0:
+            return []
+        sql = f"SELECT {_RECORD} {selection.sql} ORDER BY {selection.key}"
+        if selection.exact:
+            rows = connection.execute(f"{sql} LIMIT ?", (*selection.parameters, -1 if limit is None else limit))
+            return list(map(_record, rows))
+        records: list[Record] = []
+        with closing(connection.execute(sql, selection.parameters)) as rows:
+            for record in map(_record, rows):
+                if where.matches(record.document):
+                    records.append(record)
+                    if len(records) == limit:
+                        break
+        return records
+
+    def count(self, where: Filter) -> int:
+        with self._reader() as connection:
+            selection = select(connection, where)
+            if selection.exact:
+                row = connection.execute(f"SELECT count(*) {selection.sql}", selection.parameters).fetchone()
+                return int(row[0])
+            rows = connection.execute(f"SELECT d.document {selection.sql}", selection.parameters)
+            return sum(where.matches(json.loads(text)) for (text,) in rows)
+
+    def history(self, name: str) -> list[Record]:
+        if not is_unicode(name):
+            return []
+        sql = (
+            "SELECT tool_id, version, etag, document, written_at, 0 FROM tool_data WHERE tool_id = ?1 UNION ALL "
+            "SELECT tool_id, version, etag, document, written_at, deleted FROM tool_history WHERE tool_id = ?1 "
+            "ORDER BY version DESC"
+        )
+        with self._reader() as connection:
+            return [_record(row) for row in connection.execute(sql, (name,))]
+
+    def search_text(self, text: str, *, limit: int = 10) -> list[Match]:
+        """Tools whose name, description and tags hold every word of ``text``, best first."""
+        words = [word.replace('"', '""') for word in text.replace("\0", " ").split() if is_unicode(word)]
+        if not words:
+            return []
+        sql = (
+            "SELECT tool_id, bm25(tool_text, 0, 4.0, 1.0, 2.0) AS rank FROM tool_text WHERE tool_text MATCH ? "
+            "ORDER BY rank LIMIT ?"
+        )
+        with self._reader() as connection:
+            rows = connection.execute(sql, (" ".join(f'"{word}"' for word in words[:50]), limit)).fetchall()
+        return [Match(name, -rank / (1 - rank), f"holds {text!r}") for name, rank in rows]
+
+    # Writing
+
+    def commit(self, changes: Sequence[Change]) -> list[Record]:
+        texts = ["" if change.document is None else document_text(change) for change in changes]
+        with self._writing() as connection:
+            at = self._clock()
+            return [_Writer(connection, change).write(text, at) for change, text in zip(changes, texts, strict=True)]
+
+    def outbox(self, *, limit: int = 100) -> list[OutboxEntry]:
+        sql = (
+            "SELECT sequence, tool_id, payload, attempts, not_before, last_error FROM tool_outbox "
+            "ORDER BY sequence LIMIT ?"
+        )
+        with self._reader() as connection:
+            rows = connection.execute(sql, (limit,)).fetchall()
+        return [OutboxEntry(row[0], row[1], json.loads(row[2]), *row[3:]) for row in rows]
+
+    def acknowledge(self, sequence: int) -> None:
+        with self._writing() as connection:
+            connection.execute("DELETE FROM tool_outbox WHERE sequence = ?", (sequence,))
+
+    def postpone(self, sequence: int, *, not_before: float, error: str) -> None:
+        with self._writing() as connection:
+            connection.execute(
+                "UPDATE tool_outbox SET attempts = attempts + 1, not_before = ?, last_error = ? WHERE sequence = ?",
+                (not_before, error, sequence),
+            )
+
+    def ping(self) -> None:
+        """Raises StoreError where the file cannot be read or written."""
+        with self._writing() as connection:
+            connection.execute("SELECT count(*) FROM (SELECT 1 FROM tool_data LIMIT 1)").fetchone()
+
+    def close(self) -> None:
+        """Fold the write-ahead log back into the file and let go of it."""
+        with self._write_lock:
+            if self._closed:
+                return
+            self._closed = True
+            with suppress(sqlite3.Error):  # everything is durable already; the log is folded back at the next start
+                self._checkpoint()
+            while self._idle:
+                self._idle.pop().close()
+            self._writer.close()
+
+    # Connections
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA cache_size = -16000")
+        return connection
+
+    def _borrow(self) -> sqlite3.Connection:
+        """A connection that is the caller's own until it is given back."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            if self._closed:
+                raise StoreError(f"the catalogue {self.path!r} is closed") from None
+        with self._explained():
+            return self._connect()
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        if self._closed or len(self._idle) >= _IDLE_CONNECTIONS:
+            connection.close()
+        else:
+            self._idle.append(connection)
+
+    @contextmanager
+    def _reader(self) -> Iterator[sqlite3.Connection]:
+        connection = self._borrow()
+        try:
+            with self._explained():
+                yield connection
+        finally:
+            self._give_back(connection)
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """The connection that writes, inside a transaction: all of it or nothing."""
+        with self._write_lock, self._explained():
+            if self._closed:
+                raise StoreError(f"the catalogue {self.path!r} is closed")
+            connection = self._writer
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            self._fold_large_log()
+
+    def _fold_large_log(self) -> None:
+        with suppress(OSError, sqlite3.Error):  # the write is done; folding can wait
+            size = Path(f"{self.path}-wal").stat().st_size
+            if size > self._wal_limit:
+                folded = self._checkpoint()
+                self._wal_limit = _WAL_BYTES if folded else size + _WAL_BYTES
+
+    def _checkpoint(self) -> bool:
+        """Fold the log back and cut it short; False where a reader holds on to it."""
+        self._writer.execute("PRAGMA busy_timeout = 200")
+        try:
+            busy, *_ = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        finally:
+            self._writer.execute(f"PRAGMA busy_timeout = {int(_BUSY_SECONDS * 1000)}")
+        return not busy
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise self._failure(error) from error
+
+    def _failure(self, error: Exception) -> StoreError:
+        reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+        return StoreError(f"the catalogue {self.path!r} failed: {reason}")
+
+
+class _Writer:
+    """Writes one change through all the tables, inside the caller's transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, change: Change) -> None:
+        self.connection = connection
+        self.change = change
+        self.name = change.name
+
+    def write(self, text: str, at: float) -> Record:
+        change, name = self.change, self.name
+        old = self.connection.execute(
+            "SELECT version, etag, search_id, document FROM tool_data WHERE tool_id = ?", (name,)
+        ).fetchone()
+        check_expected(change, None if old is None else old[1])
+        version = 1 + (self._last_version() if old is None else old[0])
+        if old is not None:
+            self._retire(old[2], json.loads(old[3]))
+        etag = new_etag()
+        if change.document is None:
+            self._keep_deletion(version, etag, at)
+        else:
+            self._insert(version, etag, at, text, json.loads(text))
+        if change.event is not None:
+            self.connection.execute(
+                "INSERT INTO tool_outbox (tool_id, payload) VALUES (?, ?)", (name, json.dumps(change.event))
+            )
+        document = {} if change.document is None else json.loads(text)
+        return Record(name, version, etag, document, at, deleted=change.document is None)
+
+    def _last_version(self) -> int:
+        sql = "SELECT max(version) FROM tool_history WHERE tool_id = ?"
+        return int(self.connection.execute(sql, (self.name,)).fetchone()[0] or 0)
+
+    def _retire(self, search_id: int, document: dict[str, Any]) -> None:
+        """The current version becomes history."""
+        execute, name = self.connection.execute, self.name
+        execute(
+            "INSERT INTO tool_history (tool_id, version, etag, written_at, deleted, document) "
+            "SELECT tool_id, version, etag, written_at, 0, document FROM tool_data WHERE tool_id = ?",
+            (name,),
+        )
+        self.connection.executemany(
+            "DELETE FROM tool_label WHERE field = ? AND value = ? AND tool_id = ?", _labels(name, document)
+        )
+        execute("DELETE FROM tool_text WHERE rowid = ?", (search_id,))
+        execute("DELETE FROM tool_data WHERE tool_id = ?", (name,))
+
+    def _keep_deletion(self, version: int, etag: str, at: float) -> None:
+        self.connection.execute(
+            "INSERT INTO tool_history (tool_id, version, etag, written_at, deleted, document) "
+            "VALUES (?, ?, ?, ?, 1, '{}')",
+            (self.name, version, etag, at),
+        )
+
+    def _insert(self, version: int, etag: str, at: float, text: str, document: dict[str, Any]) -> None:
+        execute, name = self.connection.execute, self.name
+        description = document.get("description")
+        search_id = execute(
+            "INSERT INTO tool_text (tool_id, name, description, tags) VALUES (?, ?, ?, ?)",
+            (name, name, description or "", " ".join(document.get("tags", ()))),
+        ).lastrowid
+        metadata = document.get("metadata")
+        execute(
+            "INSERT INTO tool_data (tool_id, version, etag, written_at, search_id, tool_type, category, "
+            "tool_search_description, tool_metadata, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (name, version, etag, at, search_id, document.get("tool_type"), document.get("category"), description,
+             json.dumps(metadata, ensure_ascii=False) if "metadata" in document else None, text),
+        )  # fmt: skip
+        columns = ", ".join(EXECUTION_COLUMNS)
+        marks = ", ".join("?" * len(EXECUTION_COLUMNS))
+        execute(
+            f"INSERT INTO tool_execution (tool_id, {columns}) VALUES (?, {marks})",  # noqa: S608 -- constants
+            (name, *execution_row(document)),
+        )
+        self.connection.executemany(
+            "INSERT INTO tool_label (field, value, tool_id) VALUES (?, ?, ?)", _labels(name, document)
+        )
+
+
+def _labels(name: str, document: dict[str, Any]) -> list[tuple[str, str, str]]:
+    return [(field, value, name) for field in LABEL_FIELDS for value in sorted(set(document.get(field, ())))]
+
+
+def _record(row: tuple[Any, ...]) -> Record:
+    name, version, etag, text, at, *deleted = row
+    return Record(name, version, etag, json.loads(text), at, bool(deleted and deleted[0]))

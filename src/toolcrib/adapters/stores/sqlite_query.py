@@ -1,0 +1,71 @@
+"""From a filter to the rows: which index leads, and what each row must fulfil."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Any
+
+from toolcrib.adapters.stores.sqlite_filter import Condition, Posting, Source, condition, conjuncts, sources
+from toolcrib.core.query import And, At, Filter
+
+_ENOUGH = 2000
+"""Postings are counted up to here to find the shortest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """``SELECT ... {sql} ORDER BY {key}`` reads the candidates in the order of names."""
+
+    sql: str
+    parameters: tuple[Any, ...]
+    key: str
+    exact: bool
+    """Whether every candidate matches."""
+
+
+def select(connection: sqlite3.Connection, where: Filter, *, after: str | None = None) -> Selection:
+    """The candidates for ``where``, found by the index with the fewest of them where one can be used."""
+    leading = _shortest(connection, sources(where))
+    if leading is None:
+        tables, first, key = "FROM tool_data AS d", Condition("1"), "d.tool_id"
+        rest = condition(where)
+    else:
+        part, source = leading
+        tables, first, key = _led_by(source)
+        others = And(tuple(other for other in conjuncts(where) if other is not part))
+        # A plain test is all that its posting says; anything else is asked of each row as well.
+        rest = condition(others if isinstance(part, At) else where)
+    sql = f"{tables} WHERE {first.sql} AND {rest.sql}"
+    parameters = (*first.parameters, *rest.parameters)
+    if after is not None:
+        sql, parameters = f"{sql} AND {key} > ?", (*parameters, after)
+    return Selection(sql, parameters, key, rest.exact)
+
+
+def _led_by(source: Source) -> tuple[str, Condition, str]:
+    """The tables in the order they are read, the condition on the first, and its column of names."""
+    if len(source) > 1:
+        parts = [f"SELECT tool_id FROM {posting.table} WHERE {posting.condition.sql}" for posting in source]  # noqa: S608
+        values = tuple(value for posting in source for value in posting.condition.parameters)
+        return "FROM tool_data AS d", Condition(f"d.tool_id IN ({' UNION ALL '.join(parts)})", values), "d.tool_id"
+    posting = source[0]
+    if posting.table == "tool_data":
+        tables = f"FROM tool_data AS d INDEXED BY {posting.index}"
+        return tables, Condition(f"d.{posting.column} = ?", (posting.value,)), "d.tool_id"
+    by_index = f" INDEXED BY {posting.index}" if posting.index else ""
+    # CROSS JOIN keeps SQLite from reordering: the posting is read in the order of names, and a LIMIT ends it early.
+    tables = f"FROM {posting.table} AS p{by_index} CROSS JOIN tool_data AS d ON d.tool_id = p.tool_id"
+    return tables, posting.condition, "p.tool_id"
+
+
+def _shortest(connection: sqlite3.Connection, candidates: list[tuple[Filter, Source]]) -> tuple[Filter, Source] | None:
+    if len(candidates) <= 1:
+        return candidates[0] if candidates else None
+    return min(candidates, key=lambda candidate: sum(_length(connection, posting) for posting in candidate[1]))
+
+
+def _length(connection: sqlite3.Connection, posting: Posting) -> int:
+    where = posting.condition
+    sql = f"SELECT count(*) FROM (SELECT 1 FROM {posting.table} WHERE {where.sql} LIMIT {_ENOUGH})"  # noqa: S608
+    return int(connection.execute(sql, where.parameters).fetchone()[0])
