@@ -75,6 +75,8 @@ class Settings:
         0.0, "Requests that a caller may make at once before the rate counts; 0 means twice the rate."
     )
     log_level: str = _setting("info", "How much is logged.", choices=("debug", "info", "warning", "error"))
+    workers: int = _setting(1, "How many processes answer requests.")
+    log_requests: bool = _setting(False, "Log every request, not only changes, failures and slow ones.")
     log_format: str = _setting("text", "Log lines for people or for programs.", choices=("text", "json"))
 
     auth: str = _setting(
