@@ -1,47 +1,47 @@
 """Toolcrib: define, find, stack, hand over, run and govern the tools of AI agents."""
 
+import importlib
 from typing import TYPE_CHECKING, Any
-
-from toolcrib.core.context import ToolContext
-from toolcrib.core.errors import (
-    ApprovalRequiredError,
-    BreakingChangeError,
-    ConflictError,
-    DeniedError,
-    ExportError,
-    IncompatibleError,
-    InvalidArgumentsError,
-    InvalidBundleError,
-    InvalidNameError,
-    InvalidOutputError,
-    InvalidQueryError,
-    InvalidSchemaError,
-    MissingConfigError,
-    MissingDependencyError,
-    PolicyUnavailableError,
-    SettingsError,
-    StoreError,
-    ToolBusyError,
-    ToolcribError,
-    ToolExistsError,
-    ToolFailedError,
-    ToolInUseError,
-    ToolNotFoundError,
-    ToolTimeoutError,
-    ToolValidationError,
-    UnauthenticatedError,
-    UnavailableError,
-)
-from toolcrib.core.result import ToolResult
-from toolcrib.core.safety import ModelCapability, SafetyLevel
-from toolcrib.core.spec import Binding, ToolExample, ToolSpec
-from toolcrib.core.tool import Tool
-from toolcrib.define import BaseTool, create_tool, tool
-from toolcrib.registry import ToolRegistry
 
 if TYPE_CHECKING:
     from toolcrib.bootstrap import open_catalogue
     from toolcrib.catalogue import Catalogue
+    from toolcrib.core.context import ToolContext
+    from toolcrib.core.errors import (
+        ApprovalRequiredError,
+        BreakingChangeError,
+        ConflictError,
+        DeniedError,
+        ExportError,
+        IncompatibleError,
+        InvalidArgumentsError,
+        InvalidBundleError,
+        InvalidNameError,
+        InvalidOutputError,
+        InvalidQueryError,
+        InvalidSchemaError,
+        MissingConfigError,
+        MissingDependencyError,
+        PolicyUnavailableError,
+        SettingsError,
+        StoreError,
+        ToolBusyError,
+        ToolcribError,
+        ToolExistsError,
+        ToolFailedError,
+        ToolInUseError,
+        ToolNotFoundError,
+        ToolTimeoutError,
+        ToolValidationError,
+        UnauthenticatedError,
+        UnavailableError,
+    )
+    from toolcrib.core.result import ToolResult
+    from toolcrib.core.safety import ModelCapability, SafetyLevel
+    from toolcrib.core.spec import Binding, ToolExample, ToolSpec
+    from toolcrib.core.tool import Tool
+    from toolcrib.define import BaseTool, create_tool, tool
+    from toolcrib.registry import ToolRegistry
 
 __version__ = "0.1.0"
 
@@ -89,15 +89,33 @@ __all__ = [
     "tool",
 ]
 
+_HOMES = {
+    "ToolContext": "toolcrib.core.context",
+    "ToolResult": "toolcrib.core.result",
+    "ModelCapability": "toolcrib.core.safety",
+    "SafetyLevel": "toolcrib.core.safety",
+    "Binding": "toolcrib.core.spec",
+    "ToolExample": "toolcrib.core.spec",
+    "ToolSpec": "toolcrib.core.spec",
+    "Tool": "toolcrib.core.tool",
+    "BaseTool": "toolcrib.define",
+    "create_tool": "toolcrib.define",
+    "tool": "toolcrib.define",
+    "ToolRegistry": "toolcrib.registry",
+    "open_catalogue": "toolcrib.bootstrap",
+    "Catalogue": "toolcrib.catalogue",
+}
+_ERRORS = "toolcrib.core.errors"
+
 
 def __getattr__(name: str) -> Any:
-    """The catalogue is loaded when it is first asked for: an agent that only runs tools does without."""
-    if name == "Catalogue":
-        from toolcrib.catalogue import Catalogue
+    """Each name is loaded when it is first asked for: who only runs tools does not pay for the catalogue."""
+    if name not in __all__:
+        raise AttributeError(f"module 'toolcrib' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES.get(name, _ERRORS)), name)
+    globals()[name] = value
+    return value
 
-        return Catalogue
-    if name == "open_catalogue":
-        from toolcrib.bootstrap import open_catalogue
 
-        return open_catalogue
-    raise AttributeError(f"module 'toolcrib' has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -1,0 +1,63 @@
+"""What `toolcrib` exports is a promise: a name is added here on purpose and never goes away by accident."""
+
+import toolcrib
+
+PUBLIC = [
+    "ApprovalRequiredError",
+    "BaseTool",
+    "Binding",
+    "BreakingChangeError",
+    "Catalogue",
+    "ConflictError",
+    "DeniedError",
+    "ExportError",
+    "IncompatibleError",
+    "InvalidArgumentsError",
+    "InvalidBundleError",
+    "InvalidNameError",
+    "InvalidOutputError",
+    "InvalidQueryError",
+    "InvalidSchemaError",
+    "MissingConfigError",
+    "MissingDependencyError",
+    "ModelCapability",
+    "PolicyUnavailableError",
+    "SafetyLevel",
+    "SettingsError",
+    "StoreError",
+    "Tool",
+    "ToolBusyError",
+    "ToolContext",
+    "ToolExample",
+    "ToolExistsError",
+    "ToolFailedError",
+    "ToolInUseError",
+    "ToolNotFoundError",
+    "ToolRegistry",
+    "ToolResult",
+    "ToolSpec",
+    "ToolTimeoutError",
+    "ToolValidationError",
+    "ToolcribError",
+    "UnauthenticatedError",
+    "UnavailableError",
+    "create_tool",
+    "open_catalogue",
+    "tool",
+]
+
+
+def test_the_public_names_are_these():
+    assert sorted(toolcrib.__all__) == PUBLIC
+
+
+def test_every_public_name_is_there():
+    missing = [name for name in toolcrib.__all__ if not hasattr(toolcrib, name)]
+    assert missing == []
+
+
+def test_every_error_of_the_tree_is_public():
+    from toolcrib.core import errors
+
+    tree = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Exception)}
+    assert tree <= set(toolcrib.__all__)
