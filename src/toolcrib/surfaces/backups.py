@@ -1,0 +1,189 @@
+"""Backup and restore: every tool with its history, every bundle, the audit and the tokens, in one ZIP file.
+
+The file does not depend on the store: what was saved from SQLite can be restored into MongoDB. Credentials stay
+sealed in it, so the keys that sealed them must be kept as well, and elsewhere.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from toolcrib import __version__
+from toolcrib.adapters.tokens import TokenRecord, open_tokens
+from toolcrib.bootstrap import open_audit, open_blobs, open_store
+from toolcrib.core.errors import ConflictError, InvalidBundleError, StoreError
+from toolcrib.core.query import ALL
+from toolcrib.core.spec import ToolSpec
+from toolcrib.ports import AuditEvent, Change, Store
+from toolcrib.settings import Settings
+
+FORMAT = 1
+_MANIFEST, _TOOLS, _AUDIT, _TOKENS, _BLOBS = "manifest.json", "tools.jsonl", "audit.jsonl", "tokens.jsonl", "blobs/"
+_PAGE = 500
+_EVERY_EVENT = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What a backup holds, or what was restored from it."""
+
+    tools: int
+    versions: int
+    bundles: int
+    events: int
+    tokens: int
+
+
+def backup(settings: Settings, path: Path) -> Saved:
+    """Write a backup to ``path``; it is there complete or not at all. The service may go on meanwhile."""
+    store = open_store(settings.store_url)
+    try:
+        folder = path.absolute().parent
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".backup-", delete=False) as file:
+            try:
+                with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+                    saved = _write(archive, settings, store)
+                file.flush()
+                os.fsync(file.fileno())
+                Path(file.name).replace(path)
+            except BaseException:
+                Path(file.name).unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise StoreError(f"the backup {str(path)!r} cannot be written: {error.strerror or error}") from None
+    finally:
+        store.close()
+    return saved
+
+
+def _write(archive: zipfile.ZipFile, settings: Settings, store: Store) -> Saved:
+    tools = versions = 0
+    with archive.open(_TOOLS, "w", force_zip64=True) as file:
+        for name, history in _histories(store):
+            _line(file, {"name": name, "versions": history})
+            tools, versions = tools + 1, versions + len(history)
+    blobs = open_blobs(settings)
+    keys = sorted(dict(blobs.keys()))
+    for key in keys:
+        with archive.open(f"{_BLOBS}{key}", "w", force_zip64=True) as file:
+            for piece in blobs.open(key):
+                file.write(piece)
+    events = open_audit(settings.store_url).events(limit=_EVERY_EVENT)
+    with archive.open(_AUDIT, "w", force_zip64=True) as file:
+        for event in reversed(events):
+            _line(file, event._asdict())
+    with_tokens = open_tokens(settings.store_url, settings.data_folder)
+    tokens = with_tokens.all()
+    with_tokens.close()
+    with archive.open(_TOKENS, "w") as file:
+        for record in tokens:
+            _line(file, asdict(record))
+    saved = Saved(tools, versions, len(keys), len(events), len(tokens))
+    manifest = {"format": FORMAT, "toolcrib": __version__, "at": time.time(), **asdict(saved)}
+    archive.writestr(_MANIFEST, json.dumps(manifest, indent=2))
+    return saved
+
+
+def _histories(store: Store) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Every tool with its versions, oldest first."""
+    after: str | None = None
+    while page := store.query(ALL, limit=_PAGE, after=after):
+        for record in page:
+            yield (
+                record.name,
+                [
+                    {"version": old.version, "at": old.at, "document": None if old.deleted else old.document}
+                    for old in reversed(store.history(record.name))
+                ],
+            )
+        after = page[-1].name
+
+
+def restore(settings: Settings, path: Path) -> Saved:
+    """Put a backup back into an empty store. Versions keep their numbers; what is kept says when it was restored."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            _check_manifest(archive, path)
+            return _read(archive, settings)
+    except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
+        raise InvalidBundleError(f"{str(path)!r} is not a backup of Toolcrib: {error}") from None
+    except OSError as error:
+        raise StoreError(f"the backup {str(path)!r} cannot be read: {error.strerror or error}") from None
+
+
+def _check_manifest(archive: zipfile.ZipFile, path: Path) -> None:
+    manifest = json.loads(archive.read(_MANIFEST))
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise InvalidBundleError(f"{str(path)!r} is not a backup that this version can read")
+    broken = archive.testzip()
+    if broken is not None:
+        raise InvalidBundleError(f"{str(path)!r} is damaged: its member {broken!r} does not have its checksum")
+
+
+def _read(archive: zipfile.ZipFile, settings: Settings) -> Saved:
+    store = open_store(settings.store_url)
+    try:
+        if store.query(ALL, limit=1):
+            raise ConflictError("the store holds tools already; restore into an empty one")
+        blobs = open_blobs(settings)
+        keys = [name for name in archive.namelist() if name.startswith(_BLOBS)]
+        for name in keys:
+            with archive.open(name) as file:
+                blobs.put(name.removeprefix(_BLOBS), file)  # type: ignore[arg-type]
+        tools = versions = 0
+        for kept in _lines(archive, _TOOLS):
+            versions += _replay(store, kept["name"], kept["versions"])
+            tools += 1
+    finally:
+        store.close()
+    audit = open_audit(settings.store_url)
+    events = 0
+    for event in _lines(archive, _AUDIT):
+        audit.record(AuditEvent(**event))
+        events += 1
+    return Saved(tools, versions, len(keys), events, _restore_tokens(archive, settings))
+
+
+def _replay(store: Store, name: str, history: list[dict[str, Any]]) -> int:
+    """Write the versions again in their order, so that each gets its number back."""
+    for version in history:
+        document = version["document"]
+        if document is not None:
+            ToolSpec.parse(document)
+        store.commit([Change(name, document)])
+    return len(history)
+
+
+def _restore_tokens(archive: zipfile.ZipFile, settings: Settings) -> int:
+    tokens = open_tokens(settings.store_url, settings.data_folder)
+    try:
+        known = {record.digest for record in tokens.all()}
+        records = [TokenRecord(**line) for line in _lines(archive, _TOKENS)]
+        for record in records:
+            if record.digest not in known:
+                tokens.add(record)
+        return len(records)
+    finally:
+        tokens.close()
+
+
+def _line(file: IO[bytes], value: dict[str, Any]) -> None:
+    file.write(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+
+
+def _lines(archive: zipfile.ZipFile, name: str) -> Iterator[dict[str, Any]]:
+    with archive.open(name) as file:
+        for line in io.TextIOWrapper(file, "utf-8"):
+            value = json.loads(line)
+            if not isinstance(value, dict):
+                raise InvalidBundleError(f"{name!r} in the backup holds a line that is not an object")
+            yield value

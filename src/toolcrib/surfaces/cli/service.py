@@ -1,0 +1,188 @@
+"""``serve``, ``tokens``, ``doctor``, ``backup``, ``restore``, ``policy outbox``: running the service."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from toolcrib.surfaces.cli.desk import JsonOption, StoreOption, desk_of, example
+from toolcrib.surfaces.cli.output import print_json, print_table
+from toolcrib.surfaces.errors import EXIT_NO
+
+if TYPE_CHECKING:
+    from toolcrib.settings import Settings
+
+_DAY_SECONDS = 86_400
+
+RoleOption = Annotated[str, typer.Option("--role", metavar="ROLE", help="reader, publisher or admin.")]
+NameOption = Annotated[str, typer.Option("--name", metavar="NAME", help="Who will hold it: the name in the audit log.")]
+DaysOption = Annotated[float, typer.Option("--days", metavar="N", help="When it expires; 0 is never.", min=0)]
+
+
+def register(app: typer.Typer) -> None:
+    app.command("serve", epilog=example("serve", "serve --port 8080 --sample"))(serve)
+    app.command("doctor", epilog=example("doctor"))(doctor)
+    app.command("backup", epilog=example("backup toolcrib-backup.zip"))(backup)
+    app.command("restore", epilog=example("restore toolcrib-backup.zip"))(restore)
+    tokens = typer.Typer(help="Tokens for the service.", no_args_is_help=True)
+    tokens.command("create", epilog=example("tokens create --role publisher --name ci"))(create_token)
+    tokens.command("list", epilog=example("tokens list"))(list_tokens)
+    tokens.command("revoke", epilog=example("tokens revoke 1f2e3d4c5b6a"))(revoke_token)
+    app.add_typer(tokens, name="tokens")
+    policy = typer.Typer(help="The policy service.", no_args_is_help=True)
+    policy.command("outbox", epilog=example("policy outbox"))(outbox)
+    app.add_typer(policy, name="policy")
+
+
+def serve(
+    ctx: typer.Context,
+    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Address to listen on.")] = "",
+    port: Annotated[int, typer.Option("--port", metavar="N", help="Port to listen on.", min=0, max=65_535)] = 0,
+    blobs: Annotated[str, typer.Option("--blobs", metavar="URL", help="file:///PATH or s3://BUCKET?endpoint=...")] = "",
+    workers: Annotated[int, typer.Option("--workers", metavar="N", help="How many processes answer.", min=0)] = 0,
+    sample: Annotated[bool, typer.Option("--sample", help="Put the sample tools into an empty catalogue.")] = False,
+    store: StoreOption = "",
+) -> None:
+    """Serve the catalogue: REST, GraphQL and their pages."""
+    from toolcrib.surfaces import serve as service
+
+    settings = _settings(ctx, store).with_changes(
+        "option", host=host or None, port=port or None, blobs=blobs or None, workers=workers or None
+    )
+    service.serve(settings, sample=sample)
+
+
+def doctor(ctx: typer.Context, store: StoreOption = "", as_json: JsonOption = False) -> None:
+    """Look whether everything is there that the service needs; exit status 1 where something is not."""
+    from toolcrib.surfaces.doctor import doctor as examine
+
+    checks = examine(_settings(ctx, store))
+    if desk_of(ctx, store, as_json).wants_json:
+        print_json(checks)
+    else:
+        print_table(("Check", "Health", "Found"), [(check.name, check.health, check.detail) for check in checks])
+    if any(check.health == "failed" for check in checks):
+        raise typer.Exit(EXIT_NO)
+
+
+def backup(
+    ctx: typer.Context,
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the backup.", show_default=False)],
+    store: StoreOption = "",
+) -> None:
+    """Save every tool with its history, the bundles, the audit and the tokens in one file."""
+    from toolcrib.surfaces.backups import backup as save
+
+    print_json(save(_settings(ctx, store), path))
+
+
+def restore(
+    ctx: typer.Context,
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="A file that backup wrote.", show_default=False)],
+    store: StoreOption = "",
+) -> None:
+    """Put a backup back, into an empty store of any kind."""
+    from toolcrib.surfaces.backups import restore as put_back
+
+    print_json(put_back(_settings(ctx, store), path))
+
+
+def create_token(
+    ctx: typer.Context, role: RoleOption, name: NameOption = "", days: DaysOption = 0, store: StoreOption = ""
+) -> None:
+    """Make a token and print it: the only time that it can be seen."""
+    from toolcrib.adapters.tokens import Role, issue, open_tokens
+
+    settings = _settings(ctx, store)
+    wanted = Role.parse(role)
+    tokens = open_tokens(settings.store_url, settings.data_folder)
+    try:
+        token, record = issue(tokens, name or wanted.value, wanted, now=time.time(), seconds=days * _DAY_SECONDS)
+    finally:
+        tokens.close()
+    print(token)
+    typer.echo(f"token {record.id} for {record.name!r}, a {record.role}; it is not shown again", err=True)
+
+
+def list_tokens(ctx: typer.Context, store: StoreOption = "", as_json: JsonOption = False) -> None:
+    """The tokens there are, without what would let anybody in."""
+    from toolcrib.adapters.tokens import open_tokens
+
+    settings = _settings(ctx, store)
+    tokens = open_tokens(settings.store_url, settings.data_folder)
+    try:
+        records = tokens.all()
+    finally:
+        tokens.close()
+    rows = [
+        {
+            "id": record.id,
+            "name": record.name,
+            "role": record.role,
+            "created": _day(record.created_at),
+            "expires": _day(record.expires_at) if record.expires_at else "",
+        }
+        for record in records
+    ]
+    if desk_of(ctx, store, as_json).wants_json:
+        print_json(rows)
+    else:
+        print_table(("Id", "Name", "Role", "Created", "Expires"), [tuple(row.values()) for row in rows])
+
+
+def revoke_token(
+    ctx: typer.Context,
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="As tokens list shows it.", show_default=False)],
+    store: StoreOption = "",
+) -> None:
+    """Let a token in no longer; a running service forgets it within five seconds."""
+    from toolcrib.adapters.tokens import open_tokens
+
+    settings = _settings(ctx, store)
+    tokens = open_tokens(settings.store_url, settings.data_folder)
+    try:
+        found = tokens.revoke(token_id)
+    finally:
+        tokens.close()
+    if not found:
+        typer.echo(f"there is no token {token_id!r}", err=True)
+        raise typer.Exit(EXIT_NO)
+    print(f"revoked {token_id}")
+
+
+def outbox(
+    ctx: typer.Context,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", help="How many at most.", min=1)] = 100,
+    store: StoreOption = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Which events wait to be told to the policy service, and why."""
+    from toolcrib.bootstrap import open_store
+
+    opened = open_store(_settings(ctx, store).store_url)
+    try:
+        waiting = opened.outbox(limit=limit)
+    finally:
+        opened.close()
+    if desk_of(ctx, store, as_json).wants_json:
+        print_json(waiting)
+    else:
+        print_table(
+            ("Number", "Tool", "Event", "Tries", "Last error"),
+            [(e.sequence, e.name, e.payload.get("event", ""), e.attempts, e.last_error) for e in waiting],
+            empty="nothing waits",
+        )
+
+
+def _settings(ctx: typer.Context, store: str) -> Settings:
+    from toolcrib.settings import load_settings
+
+    return load_settings().with_changes("--store", store=desk_of(ctx, store).store or None)
+
+
+def _day(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")

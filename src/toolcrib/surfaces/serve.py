@@ -1,0 +1,239 @@
+"""``toolcrib serve``: from settings to a running service, and to its end.
+
+A parent process watches over the workers; each worker opens its own catalogue. SIGTERM and SIGINT end it gracefully:
+no new connections, requests under way are answered, the stores are closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import logging.config
+import multiprocessing
+import os
+import signal
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+from importlib.resources import files
+from typing import TYPE_CHECKING, cast
+
+from toolcrib import __version__
+from toolcrib.adapters.tokens import Tokens, open_tokens
+from toolcrib.bootstrap import open_blobs, open_catalogue
+from toolcrib.catalogue import Catalogue
+from toolcrib.catalogue.bundles import collect_orphans, referenced_digests, remove_bundle
+from toolcrib.core.errors import MissingDependencyError, SettingsError, ToolcribError, UnavailableError
+from toolcrib.core.safety import SafetyLevel
+from toolcrib.registry.execution import Guard as RunGuard
+from toolcrib.settings import Settings
+from toolcrib.surfaces.auth import Access, Guard
+from toolcrib.surfaces.logs import log_config
+
+if TYPE_CHECKING:
+    from toolcrib.ports import AuditLog, Blobs
+    from toolcrib.surfaces.auth.bearer import Bearer
+    from toolcrib.surfaces.rest import Application
+
+logger = logging.getLogger("toolcrib.serve")
+
+_SHUTDOWN_SECONDS = 30
+_HEADER_MILLISECONDS = 15_000
+_PARENT_SECONDS = 1.0
+_ORPHAN_SECONDS = 3600.0
+
+
+def serve(settings: Settings, *, sample: bool = False) -> None:
+    """Serve until a signal ends it. Whatever makes a start impossible is raised before the first request is taken."""
+    try:
+        from granian.constants import Interfaces, Loops
+        from granian.http import HTTP1Settings
+        from granian.log import LogLevels
+        from granian.server import Server
+    except ImportError:
+        raise MissingDependencyError("the server", "pip install 'toolcrib[server]'") from None
+    check_start(settings, sample=sample)
+    if settings.workers > 1:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="toolcrib-metrics-")
+    multiprocessing.set_start_method("spawn", force=True)  # a worker shares no threads and no connections with us
+    config = log_config(settings.log_level, settings.log_format)
+    logging.config.dictConfig(config)
+    server = Server(
+        "toolcrib",
+        settings.host,
+        settings.port,
+        interface=Interfaces.ASGI,
+        workers=settings.workers,
+        loop=Loops.asyncio,
+        websockets=False,
+        http1_settings=HTTP1Settings(header_read_timeout=_HEADER_MILLISECONDS),
+        log_level=LogLevels.warning,
+        log_dictconfig=config,
+        respawn_failed_workers=True,
+        workers_kill_timeout=_SHUTDOWN_SECONDS,
+    )
+    logger.info("toolcrib %s at %s, tools in %s", __version__, settings.service_url, shown(settings.store_url))
+    server.serve(target_loader=partial(load_application, settings, os.getpid()), wrap_loader=False)
+    logger.info("stopped")
+
+
+def check_start(settings: Settings, *, sample: bool = False) -> None:
+    """Raises what would keep the service from starting: settings, the port, the store. Leaves a clean spool."""
+    from toolcrib.surfaces.rest.uploads import discard_leftovers
+
+    _check_port(settings.host, settings.port)
+    tokens = open_tokens(settings.store_url, settings.data_folder)
+    try:
+        access_of(settings, tokens)
+        bearer_of(settings)
+    finally:
+        tokens.close()
+    catalogue = open_catalogue(settings=settings)
+    try:
+        catalogue.store.ping()
+        if sample:
+            add_samples(catalogue)
+    finally:
+        catalogue.close()
+    with suppress(OSError):
+        discard_leftovers(settings.data_folder / "incoming")
+
+
+def load_application(settings: Settings, parent: int = 0) -> Application:
+    """The application of one worker process."""
+    if parent:
+        _leave_with_parent(parent)
+    return application(settings)
+
+
+def application(settings: Settings) -> Application:
+    """The whole service as an ASGI application; its lifespan closes what it opened."""
+    from toolcrib.surfaces.rest import Limits, Service, create_application
+    from toolcrib.surfaces.rest.metrics import Metrics
+
+    blobs = open_blobs(settings)
+    catalogue = open_catalogue(settings=settings, cleanups=[remove_bundle(blobs)])
+    tokens = open_tokens(settings.store_url, settings.data_folder)
+    service = Service(
+        catalogue=catalogue,
+        guard=Guard(access_of(settings, tokens), tokens, bearer_of(settings)),
+        spool=settings.data_folder / "incoming",
+        public_url=settings.service_url,
+        metrics=Metrics(__version__),
+        blobs=blobs,
+        audit=cast("AuditLog", catalogue.audit),  # every audit that bootstrap opens can be asked
+        runs=RunGuard(SafetyLevel(settings.highest_safety_level), None, catalogue.policy, catalogue.audit),
+        limits=Limits(json_bytes=settings.max_body_bytes, upload_bytes=settings.max_upload_bytes),
+        version=__version__,
+        log_requests=settings.log_requests,
+    )
+    start, stop = _lifetime(catalogue, blobs, tokens)
+    return create_application(service, start=start, stop=stop)
+
+
+def access_of(settings: Settings, tokens: Tokens) -> Access:
+    """Who may come in; SettingsError where everybody could."""
+    return Access.for_binding(
+        settings.host,
+        settings.auth,
+        has_credentials=bool(settings.jwt_issuer) or bool(tokens.all()),
+        hosts=settings.allowed_hosts,
+        origins=settings.allowed_origins,
+        trusted_proxies=frozenset(settings.trusted_proxies),
+        rate=settings.rate,
+        burst=settings.burst,
+    )
+
+
+def bearer_of(settings: Settings) -> Bearer | None:
+    if not settings.jwt_issuer:
+        return None
+    from toolcrib.surfaces.auth.bearer import Bearer, Issuer
+
+    return Bearer(
+        Issuer(
+            settings.jwt_issuer,
+            settings.jwt_audience,
+            settings.jwt_keys,
+            settings.jwt_algorithms,
+            settings.jwt_role_claim,
+        )
+    )
+
+
+def _lifetime(
+    catalogue: Catalogue, blobs: Blobs, tokens: Tokens
+) -> tuple[Callable[[], Awaitable[None]], Callable[[], Awaitable[None]]]:
+    background: list[asyncio.Task[None]] = []
+
+    async def start() -> None:
+        background.append(asyncio.create_task(_collect_orphans(catalogue, blobs)))
+
+    async def stop() -> None:
+        for task in background:
+            task.cancel()
+        await asyncio.gather(*background, return_exceptions=True)
+        await asyncio.to_thread(catalogue.close)
+        tokens.close()
+
+    return start, stop
+
+
+async def _collect_orphans(catalogue: Catalogue, blobs: Blobs) -> None:
+    """Bundles that no tool names: left by a crash between the blob and the record."""
+    while True:
+        await asyncio.sleep(_ORPHAN_SECONDS)
+        try:
+            removed = await asyncio.to_thread(collect_orphans, blobs, partial(referenced_digests, catalogue.store))
+        except ToolcribError as error:
+            logger.warning("orphaned bundles could not be collected: %s", error)
+        else:
+            if removed:
+                logger.info("removed %d bundles that no tool names", len(removed))
+
+
+def _check_port(host: str, port: int) -> None:
+    """Raises where somebody listens there already: the server itself would share the port with them."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        raise SettingsError(f"{host!r} is not an address to listen on: {error}") from None
+    family, kind, protocol, _, address = found[0]
+    with socket.socket(family, kind, protocol) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(address)
+        except OSError as error:
+            raise UnavailableError(
+                f"port {port} of {host!r} cannot be had: {error.strerror or error}; choose another with --port"
+            ) from None
+
+
+def _leave_with_parent(parent: int) -> None:
+    """End this worker when its parent is gone, killed without a chance to say so."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_PARENT_SECONDS)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="parent-watch", daemon=True).start()
+
+
+def shown(url: str) -> str:
+    """An address without the password in it."""
+    from toolcrib.surfaces.logs import without_secrets
+
+    return without_secrets(url)
+
+
+def add_samples(catalogue: Catalogue) -> None:
+    """The sample tools, where the catalogue is empty."""
+    if len(catalogue) == 0:
+        tools = json.loads(files("toolcrib.surfaces").joinpath("samples.json").read_text("utf-8"))
+        catalogue.publish_many(tools, principal="sample")
