@@ -109,6 +109,13 @@ def _metadata_of(tool: BaseTool | type[BaseTool]) -> ToolMetadata:
     raise ToolValidationError(f"the metadata of class {name!r} must be a ToolMetadata, not {metadata!r:.60}")
 
 
+def _check_class(given: object) -> None:
+    if not (isinstance(given, type) and issubclass(given, BaseTool)):
+        raise ToolValidationError(f"{given!r:.60} is not a BaseTool class; for an object use register_instance()")
+    if abstract := sorted(given.__abstractmethods__):
+        raise ToolValidationError(f"class {given.__name__!r} does not implement {', '.join(abstract)}")
+
+
 def _core_tool(cls: type[BaseTool], metadata: ToolMetadata, make: Callable[[], BaseTool]) -> Tool:
     """A tool of the core that runs what ``make`` gives it at each call."""
     is_async = is_async_callable(cls.execute)
@@ -151,12 +158,7 @@ class ToolRegistry:
 
     def register(self, tool_class: type[BaseTool]) -> None:
         """Add a class. ToolValidationError where it has no metadata, ToolExistsError where its name is taken."""
-        if not (isinstance(tool_class, type) and issubclass(tool_class, BaseTool)):
-            raise ToolValidationError(
-                f"{tool_class!r:.80} is not a BaseTool class; for an object use register_instance()"
-            )
-        if abstract := sorted(getattr(tool_class, "__abstractmethods__", ())):
-            raise ToolValidationError(f"class {tool_class.__name__!r} does not implement {', '.join(abstract)}")
+        _check_class(tool_class)
         metadata = _metadata_of(tool_class)
         self.core.register(_core_tool(tool_class, metadata, lambda: self._made(tool_class)))
         self._classes[metadata.name] = tool_class

@@ -74,9 +74,8 @@ def parse_call(call: Mapping[str, Any]) -> Call:
 
 
 def render_result(call_id: str, result: ToolResult, name: str) -> dict[str, Any]:
-    body: dict[str, Any] = {"id": call_id} if call_id and call_id != name else {}
-    body["name"] = name or call_id
-    response = (
-        {"output": as_json(result.data)} if result.success else {"error": as_text(result.error or "the tool failed")}
-    )
-    return {"functionResponse": {**body, "response": response}}
+    name = name or call_id
+    identity = {"id": call_id} if call_id != name else {}
+    failure = {"error": as_text(result.error or "the tool failed")}
+    response = {"output": as_json(result.data)} if result.success else failure
+    return {"functionResponse": {**identity, "name": name, "response": response}}

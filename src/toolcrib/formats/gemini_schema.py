@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from toolcrib.core.schema import JsonSchema
@@ -106,22 +107,20 @@ class GeminiSchema:
 
     def _any_of(self, schema: JsonSchema, branches: list[Any], path: str) -> JsonSchema:
         around = {key: value for key, value in schema.items() if key not in {"anyOf", "oneOf", "type"}}
-        described = {key: around.pop(key) for key in ("title", "description", "default") if key in around}
-        real = [branch for branch in branches if branch != {"type": "null"}]
-        if len(real) == 1 and isinstance(real[0], dict):
-            converted = self.convert(described | around | real[0] | described, path)
-            # Nothing may stand beside 'anyOf', so only a schema of one type can be nullable.
-            if len(real) != len(branches) and "type" in converted:
-                converted["nullable"] = True
-            return converted
+        described: JsonSchema = {key: around.pop(key) for key in ("title", "description", "default") if key in around}
+        converted = _alternatives(
+            self.convert({**around, **branch} if isinstance(branch, dict) else branch, f"{path}.anyOf.{index}")
+            for index, branch in enumerate(branches)
+        )
+        real = [branch for branch in converted if branch["type"] != "null"]
+        if len(real) <= 1:
+            nullable = {"nullable": True} if real and len(converted) > 1 else {}
+            return {**(real or converted)[0], **described, **nullable}
+        # Gemini takes nothing beside 'anyOf', so what was said of the whole is said of each part or not at all.
         for key in described.keys() - {"description"}:
             self._lose(f"{path}.{key}", "Gemini takes nothing beside 'anyOf'")
         description = {"description": described["description"]} if "description" in described else {}
-        converted_branches = [
-            self.convert({**around, **branch}, f"{path}.anyOf.{index}") if isinstance(branch, dict) else {}
-            for index, branch in enumerate(branches)
-        ]
-        return {"anyOf": [description | branch for branch in _flat(converted_branches) if branch]}
+        return {"anyOf": [description | branch for branch in converted]}
 
     def _plain(self, schema: JsonSchema, path: str) -> JsonSchema:
         kind = schema.get("type") or _implied_type(schema)
@@ -191,9 +190,11 @@ def _implied_type(schema: JsonSchema) -> str | None:
 _TYPE_OF = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 
 
-def _flat(branches: list[JsonSchema]) -> list[JsonSchema]:
-    """Alternatives of alternatives are alternatives."""
+def _alternatives(branches: Iterable[JsonSchema]) -> list[JsonSchema]:
+    """Each alternative once; alternatives of alternatives are alternatives."""
     flat: list[JsonSchema] = []
     for branch in branches:
-        flat.extend(branch["anyOf"] if branch.keys() == {"anyOf"} else [branch])
+        for one in branch.get("anyOf", [branch]):
+            if one not in flat:
+                flat.append(one)
     return flat

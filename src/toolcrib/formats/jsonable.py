@@ -24,14 +24,27 @@ def as_json(value: Any) -> Any:
     """``value`` as a JSON value, whatever a tool returned: the rest of the answer is worth more than one odd part."""
     try:
         jsonable = to_jsonable_python(value, bytes_mode="base64", inf_nan_mode="strings", fallback=repr)
-        json.dumps(jsonable, allow_nan=False).encode()
+        text = json.dumps(jsonable, ensure_ascii=False, allow_nan=False)
     except (ValueError, TypeError, RecursionError):
-        return repr(value)
-    return jsonable
+        return _encodable(repr(value))
+    return jsonable if _is_encodable(text) else json.loads(_encodable(text))
 
 
 def as_text(value: Any) -> str:
     """``value`` as a model reads it: text stays text, everything else is JSON."""
     if isinstance(value, str):
-        return value
+        return _encodable(value)
     return json.dumps(as_json(value), ensure_ascii=False)
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _encodable(text: str) -> str:
+    """Text that can be sent: half of a surrogate pair, which no encoding has, becomes a question mark."""
+    return text.encode(errors="replace").decode()

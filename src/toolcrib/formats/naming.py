@@ -35,7 +35,7 @@ class NameRule:
             return name
         allowed = self._forbidden.sub("_", name)
         if self.first and not re.match(f"[{self.first}]", allowed):
-            allowed = f"_{allowed}"
+            allowed = f"tool_{allowed}"
         if len(allowed) <= self.max_length:
             return allowed
         # Cutting alone would make two long names one; a digest of the whole name keeps them apart.

@@ -1,0 +1,235 @@
+import json
+import re
+import time
+
+import jsonschema_rs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.formats.specs import names, specs
+
+from toolcrib import ExportError, ToolNotFoundError, ToolSpec
+from toolcrib.formats import FORMATS, handover
+from toolcrib.formats.handover import _FORMATS
+from toolcrib.formats.naming import NameRule
+
+PROVIDERS = ("openai", "openrouter", "anthropic", "gemini", "mcp")
+PATTERNS = {
+    "openai": r"[a-zA-Z0-9_-]{1,64}",
+    "openrouter": r"[a-zA-Z0-9_-]{1,64}",
+    "anthropic": r"[a-zA-Z0-9_-]{1,128}",
+    "gemini": r"[A-Za-z_][A-Za-z0-9_.-]{0,63}",
+    "mcp": r"[A-Za-z0-9_.-]{1,128}",
+}
+
+READ_FILE = ToolSpec(
+    name="read_file",
+    display_name="Read file",
+    description="Read a file",
+    parameters={
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "description": "Where it is"},
+            "encoding": {"enum": ["utf-8", "ascii"], "default": "utf-8"},
+        },
+        "required": ["path"],
+    },
+    returns={"type": "string"},
+)
+
+
+def test_openai() -> None:
+    handed = handover([READ_FILE], "openai")
+    assert handed.definitions == [
+        {
+            "type": "function",
+            "function": {"name": "read_file", "description": "Read a file", "parameters": READ_FILE.parameters},
+        }
+    ]
+    assert [str(loss) for loss in handed.losses] == ["read_file: returns: OpenAI has no place for an output schema"]
+
+
+def test_openrouter_is_the_same_shape() -> None:
+    assert handover([READ_FILE], "openrouter").definitions == handover([READ_FILE], "openai").definitions
+
+
+def test_anthropic() -> None:
+    assert handover([READ_FILE], "anthropic").definitions == [
+        {"name": "read_file", "description": "Read a file", "input_schema": READ_FILE.parameters}
+    ]
+
+
+def test_mcp_loses_nothing_here() -> None:
+    handed = handover([READ_FILE], "mcp")
+    assert handed.losses == ()
+    assert handed.definitions == [
+        {
+            "name": "read_file",
+            "title": "Read file",
+            "description": "Read a file",
+            "inputSchema": READ_FILE.parameters,
+            "outputSchema": {"type": "object", "properties": {"result": {"type": "string"}}, "required": ["result"]},
+            "annotations": {"readOnlyHint": True},
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("level", "hints"),
+    [
+        ("safe", {"readOnlyHint": True}),
+        ("low_risk", {"readOnlyHint": False, "destructiveHint": False}),
+        ("medium", {"readOnlyHint": False, "destructiveHint": False}),
+        ("high", {"readOnlyHint": False, "destructiveHint": True}),
+        ("dangerous", {"readOnlyHint": False, "destructiveHint": True}),
+    ],
+)
+def test_mcp_hints_follow_the_safety_level(level: str, hints: dict[str, bool]) -> None:
+    [definition] = handover([READ_FILE.with_changes(safety_level=level)], "mcp").definitions
+    assert definition["annotations"] == hints
+
+
+def test_mcp_output_references_survive_the_wrapping() -> None:
+    point = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+    returns = {"type": "array", "items": {"$ref": "#/$defs/Point"}, "$defs": {"Point": point}}
+    [definition] = handover([READ_FILE.with_changes(returns=returns)], "mcp").definitions
+    validator = jsonschema_rs.Draft202012Validator(definition["outputSchema"])
+    assert validator.is_valid({"result": [{"x": 1}]})
+    assert not validator.is_valid({"result": [{"x": "1"}]})
+
+
+def test_mcp_reports_an_output_that_may_be_no_object() -> None:
+    spec = READ_FILE.with_changes(returns={"anyOf": [{"type": "object"}, {"type": "null"}]})
+    handed = handover([spec], "mcp")
+    assert "outputSchema" not in handed.definitions[0]
+    assert [loss.field for loss in handed.losses] == ["returns"]
+
+
+def test_compact() -> None:
+    handed = handover([READ_FILE], "compact")
+    assert handed.definitions == [
+        {
+            "name": "read_file",
+            "signature": 'read_file(path: str, encoding: "utf-8"|"ascii" = "utf-8") - Read a file',
+        }
+    ]
+
+
+def test_an_unknown_format_is_refused_with_those_there_are() -> None:
+    with pytest.raises(ExportError, match=r"'opanai'.*'openai', 'openrouter', 'anthropic', 'gemini', 'mcp'"):
+        handover([], "opanai")
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_no_tools_are_no_definitions(format: str) -> None:
+    handed = handover([], format)
+    assert (handed.names, handed.losses) == ({}, ())
+    assert format == "openapi" or handed.definitions == []
+
+
+@pytest.mark.parametrize("format", ["openai", "openrouter", "anthropic"])
+def test_a_forbidden_name_is_sanitised_reported_and_mapped_back(format: str) -> None:
+    handed = handover([READ_FILE.with_changes(name="files.read")], format)
+    assert handed.names == {"files_read": "files.read"}
+    assert handed.resolve("files_read") == "files.read"
+    assert ("files.read", "name") in {(loss.tool, loss.field) for loss in handed.losses}
+    with pytest.raises(ToolNotFoundError, match=r"files_reed.*did you mean 'files_read'"):
+        handed.resolve("files_reed")
+
+
+@pytest.mark.parametrize("format", ["openai", "anthropic"])
+def test_two_tools_under_one_name_are_refused(format: str) -> None:
+    tools = [READ_FILE.with_changes(name="files.read"), READ_FILE.with_changes(name="files_read")]
+    with pytest.raises(ExportError, match=r"'files\.read' and 'files_read' are both called 'files_read'"):
+        handover(tools, format)
+    assert len(handover(tools, "mcp").definitions) == 2
+
+
+def test_one_tool_twice_is_refused() -> None:
+    with pytest.raises(ExportError, match="'read_file' is in the list twice"):
+        handover([READ_FILE, READ_FILE], "mcp")
+
+
+def test_gemini_names_start_with_a_letter() -> None:
+    assert handover([READ_FILE.with_changes(name="3d.render")], "gemini").names == {"tool_3d.render": "3d.render"}
+
+
+def test_long_names_stay_apart() -> None:
+    long = "a" * 100
+    handed = handover([READ_FILE.with_changes(name=long + end) for end in ("x", "y")], "openai")
+    assert len(handed.names) == 2
+    assert all(len(name) == 64 for name in handed.names)
+
+
+@given(st.lists(names, unique=True, max_size=8), st.sampled_from(PROVIDERS))
+def test_every_exported_name_is_allowed_and_leads_back(tools: list[str], format: str) -> None:
+    try:
+        handed = handover([ToolSpec(name=name, description="") for name in tools], format)
+    except ExportError:
+        rule: NameRule = _FORMATS[format].names
+        assert len({rule.apply(name) for name in tools}) < len(tools)
+        return
+    assert all(re.fullmatch(PATTERNS[format], exported) for exported in handed.names)
+    assert [handed.resolve(exported) for exported in handed.names] == tools
+
+
+@given(specs, st.sampled_from(FORMATS))
+def test_every_definition_is_json_and_shares_nothing_with_its_spec(spec: ToolSpec, format: str) -> None:
+    before = spec.to_json()
+    for definition in handover([spec], format).definitions:
+        json.dumps(definition, allow_nan=False)
+        _ruin(definition)
+    assert spec.to_json() == before
+
+
+def _ruin(value: object) -> None:
+    children = list(value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
+    for child in children:
+        _ruin(child)
+    if isinstance(value, dict | list):
+        value.clear()
+
+
+@given(specs)
+def test_schemas_stay_schemas(spec: ToolSpec) -> None:
+    for target, key in (("openai", "parameters"), ("anthropic", "input_schema"), ("mcp", "inputSchema")):
+        [definition] = handover([spec], target).definitions
+        schema = definition.get("function", definition)[key]
+        assert schema["type"] == "object"
+        jsonschema_rs.Draft202012Validator(schema)
+
+
+@pytest.mark.parametrize(("format", "key"), [("openai", "parameters"), ("anthropic", "input_schema")])
+def test_what_a_provider_refuses_at_the_top_is_reported(format: str, key: str) -> None:
+    spec = READ_FILE.with_changes(parameters={**READ_FILE.parameters, "anyOf": [{"required": ["path"]}]}, returns={})
+    handed = handover([spec], format)
+    assert "anyOf" not in handed.definitions[0].get("function", handed.definitions[0])[key]
+    assert [loss.field for loss in handed.losses] == ["parameters.anyOf"]
+
+
+def test_a_reference_at_the_top_is_followed() -> None:
+    spec = READ_FILE.with_changes(parameters={"$ref": "#/$defs/Input", "$defs": {"Input": READ_FILE.parameters}})
+    parameters = handover([spec], "openai").definitions[0]["function"]["parameters"]
+    assert parameters["properties"] == READ_FILE.parameters["properties"]
+    assert "$ref" not in parameters
+
+
+def test_a_schema_that_only_refers_to_itself_ends() -> None:
+    spec = READ_FILE.with_changes(parameters={"$ref": "#"})
+    for target in FORMATS:
+        assert len(handover([spec], target).definitions) == 1
+
+
+def test_a_description_that_openai_refuses_is_cut_and_reported() -> None:
+    spec = READ_FILE.with_changes(description="x" * 2000, returns={})
+    handed = handover([spec], "openai")
+    assert len(handed.definitions[0]["function"]["description"]) == 1024
+    assert [loss.field for loss in handed.losses] == ["description"]
+    assert handover([spec], "openrouter").losses == ()
+
+
+def test_ten_thousand_tools_go_out_at_once() -> None:
+    tools = [READ_FILE.model_copy(update={"name": f"tool_{number}"}) for number in range(10_000)]
+    started = time.process_time()
+    assert len(handover(tools, "openai").definitions) == 10_000
+    assert time.process_time() - started < 1.0
