@@ -41,7 +41,9 @@ async def main() -> None:
     for make in PEERS.values():
         peer = make()
         calls[peer.name] = await peer.caller(peer.define_all([add]), "add")
-    counts = {name: max(20, int(SECONDS_A_ROUND / (await _microseconds(call, 200) / 1e6))) for name, call in calls.items()}
+    counts = {
+        name: max(20, int(SECONDS_A_ROUND / (await _microseconds(call, 200) / 1e6))) for name, call in calls.items()
+    }
     rounds: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(ROUNDS):
         for name, call in calls.items():
@@ -51,7 +53,10 @@ async def main() -> None:
     print_table(
         "One call of a trivial async tool",
         ("way", "CPU us a call", "times toolcrib"),
-        [(name, f"{time_:.2f}", f"{time_ / ours:.2f}") for name, time_ in sorted(medians.items(), key=lambda row: row[1])],
+        [
+            (name, f"{time_:.2f}", f"{time_ / ours:.2f}")
+            for name, time_ in sorted(medians.items(), key=lambda row: row[1])
+        ],
     )
 
 

@@ -70,7 +70,9 @@ async def _rate(call: Callable[[], Any]) -> float:
 
 
 async def tool_calls(isolation: str) -> float:
-    registry = ToolRegistry([tool(isolation=isolation, **({} if isolation == "inline" else {"timeout_seconds": 30}))(add)])
+    registry = ToolRegistry(
+        [tool(isolation=isolation, **({} if isolation == "inline" else {"timeout_seconds": 30}))(add)]
+    )
     await registry.execute("add", {"a": 1, "b": 2})
     return await _rate(lambda: registry.execute("add", {"a": 1, "b": 2}))
 

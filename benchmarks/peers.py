@@ -62,7 +62,10 @@ def _pydantic_ai() -> Peer:
 
     def export(toolset: Any) -> Any:
         return [
-            {"type": "function", "function": {"name": t.name, "description": t.description, "parameters": s.json_schema}}
+            {
+                "type": "function",
+                "function": {"name": t.name, "description": t.description, "parameters": s.json_schema},
+            }
             for t in toolset.tools.values()
             for s in [t.function_schema]
         ]
@@ -99,7 +102,10 @@ def _openai_agents() -> Peer:
 
     def export(tools: Any) -> Any:
         return [
-            {"type": "function", "function": {"name": t.name, "description": t.description, "parameters": t.params_json_schema}}
+            {
+                "type": "function",
+                "function": {"name": t.name, "description": t.description, "parameters": t.params_json_schema},
+            }
             for t in tools.values()
         ]
 

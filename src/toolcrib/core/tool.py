@@ -30,7 +30,17 @@ class Tool:
     Calling the object itself (``tool(...)``) is calling the function it was made from, unchecked.
     """
 
-    __slots__ = ("__weakref__", "_check", "_checks_output", "_output", "context_parameter", "decode", "function", "runner", "spec")
+    __slots__ = (
+        "__weakref__",
+        "_check",
+        "_checks_output",
+        "_output",
+        "context_parameter",
+        "decode",
+        "function",
+        "runner",
+        "spec",
+    )
 
     def __init__(
         self,
@@ -93,9 +103,7 @@ class Tool:
 
     def with_spec(self, spec: ToolSpec) -> Tool:
         """The same code under another description."""
-        return Tool(
-            spec, self.function, self.runner, context_parameter=self.context_parameter, decode=self.decode
-        )
+        return Tool(spec, self.function, self.runner, context_parameter=self.context_parameter, decode=self.decode)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)

@@ -1,8 +1,8 @@
 """Schema evolution: which change of a tool's parameters breaks those who call it, and which version says so.
 
 A change is compatible where every call that was accepted is accepted still. What cannot be compared counts as
-broken, so "compatible" can be trusted. One thing is not counted: arguments that the old schema neither named nor
-spoke of, because otherwise no parameter could ever be added.
+broken, so "compatible" can be trusted. One thing is not counted: where the old schema listed its parameters and said
+nothing of others, a call that passed others all the same; otherwise no parameter could ever be added.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ class _Comparison:
         elif patterns and added:
             yield f"{_subject(_joined_path(path, added[0]))} was added beside 'patternProperties'"
         others_before, others_now = old.get("additionalProperties", True), new.get("additionalProperties", True)
-        if "additionalProperties" in old:
+        if "additionalProperties" in old or "properties" not in old:  # it spoke of those it does not name
             for name in added:
                 yield from self.narrowed(others_before, new["properties"][name], _joined_path(path, name))
         if any(True for _ in self.narrowed(others_before, others_now, path)):

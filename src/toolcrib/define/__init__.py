@@ -31,7 +31,9 @@ def as_tool(thing: Any) -> Tool:
         return thing.__toolcrib_tool__()
     if inspect.isroutine(thing):
         return make_tool(thing)
-    raise ToolValidationError(f"{thing!r:.80} is not a tool; register a function, a BaseTool or the result of create_tool()")
+    raise ToolValidationError(
+        f"{thing!r:.80} is not a tool; register a function, a BaseTool or the result of create_tool()"
+    )
 
 
 def _instance(cls: type) -> Any:

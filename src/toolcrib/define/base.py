@@ -55,4 +55,6 @@ def _own_doc(cls: type) -> str:
 
 
 def _snake_case(name: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() and at else letter.lower() for at, letter in enumerate(name))
+    return "".join(
+        f"_{letter.lower()}" if letter.isupper() and at else letter.lower() for at, letter in enumerate(name)
+    )

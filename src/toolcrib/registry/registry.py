@@ -44,6 +44,7 @@ class ToolRegistry:
         self._tools: dict[str, Tool] = {}
         self._lock = threading.RLock()
         self._listeners = Listeners()
+        self._discovered: set[str] = set()
         self.left_out: dict[str, str] = {}
         """In a registry made by :meth:`for_model`: the tools that did not come along, and why."""
         self.suboptimal: dict[str, str] = {}
@@ -217,18 +218,21 @@ class ToolRegistry:
     ) -> Discovery:
         """Register the tools of installed plugins, then of plugin folders; the first of a name wins.
 
-        A broken plugin is a warning in the log and in the answer, and stops nobody else. ``reload=True`` also puts
-        tools whose files have changed in the place of those registered before.
+        A broken plugin is a warning in the log and in the answer, and stops nobody else. ``reload=True`` first forgets
+        what was discovered before, so that files which have changed or gone are seen as they are now.
         """
+        if reload:
+            for name in self._discovered:
+                self.remove(name)
+            self._discovered.clear()
         discovery = find_plugins(groups, plugin_folders() if folders is None else folders)
         for found in discovery.found:
-            name = found.tool.name
-            if name not in self._tools:
+            try:
                 self.register(found.tool)
-            elif reload:
-                self.update(name, found.tool)
-            else:
+            except ToolExistsError:
                 discovery.note_duplicate(found)
+            else:
+                self._discovered.add(found.tool.name)
         return discovery
 
     # A container of tools

@@ -15,10 +15,9 @@ from toolcrib.core.errors import ToolValidationError
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Runner
 from toolcrib.running.inline import run_async_inline, run_inline
-from toolcrib.running.process import run_in_process
 from toolcrib.running.thread import run_in_thread
 
-__all__ = ["default_isolation", "run_async_inline", "run_in_process", "run_in_thread", "run_inline", "runner_for"]
+__all__ = ["default_isolation", "run_async_inline", "run_in_thread", "run_inline", "runner_for"]
 
 
 def default_isolation(is_async: bool) -> str:
@@ -29,6 +28,8 @@ def runner_for(spec: ToolSpec, is_async: bool) -> Runner:
     """The runner that a spec's ``isolation`` asks for."""
     isolation = spec.isolation or default_isolation(is_async)
     if isolation == "process":
+        from toolcrib.running.process import run_in_process  # slow to import, and most programs never need it
+
         return run_in_process
     if isolation == "thread":
         return run_in_thread

@@ -2,6 +2,9 @@
 
 Workers are started when needed, kept for the next call, and lead a process group of their own: a kill takes what they
 started with them. A killed worker is replaced at once, so the next call does not wait for a start.
+
+This guards against code that hangs, crashes or leaks, not against malice: functions, arguments and answers travel as
+pickles. Code from strangers comes as a bundle, and a bundle's process speaks JSON.
 """
 
 from __future__ import annotations
@@ -131,11 +134,7 @@ class ProcessRunner:
             self._give_back(worker)
         if answer[0] == "value":
             return answer[1]
-        _, error, kind, text, trace = answer
-        if error is None:
-            error = ToolFailedError(tool.name, f"{kind}: {text}" if text else kind, cause_type=kind)
-        error.add_note(f"In the tool's process:\n{trace}")
-        raise error
+        raise _raised(tool.name, *answer[1:])
 
     def _message(self, tool: Tool, keywords: dict[str, Any]) -> bytes:
         try:
@@ -190,9 +189,7 @@ class ProcessRunner:
             worker.kill()
 
 
-def _ask(
-    worker: Worker, message: bytes, seconds: float | None, cancelled: threading.Event
-) -> tuple[Any, ...] | None:
+def _ask(worker: Worker, message: bytes, seconds: float | None, cancelled: threading.Event) -> tuple[Any, ...] | None:
     """The worker's answer, or None past the deadline or when nobody waits for it any more."""
     worker.send(message)
     deadline = math.inf if seconds is None else time.monotonic() + seconds
@@ -202,6 +199,18 @@ def _ask(
             return worker.receive()
         if left <= 0 or cancelled.is_set():
             return None
+
+
+def _raised(name: str, pickled: bytes | None, kind: str, text: str, trace: str) -> BaseException:
+    """What the tool raised over there, or an error that says it where that does not survive the trip."""
+    error: BaseException = ToolFailedError(name, f"{kind}: {text}" if text else kind, cause_type=kind)
+    if pickled is not None:
+        try:
+            error = pickle.loads(pickled)
+        except Exception:  # an exception class of its own may not be willing to be made again
+            pass
+    error.add_note(f"In the tool's process:\n{trace}")
+    return error
 
 
 def _reference(function: Callable[..., Any]) -> tuple[str, ...] | tuple[str, bytes]:

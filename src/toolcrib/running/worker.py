@@ -3,7 +3,7 @@
 Messages are pickles of plain tuples over one socket:
 
     parent -> worker   (function, keywords)      function: ("name", module, qualified name) or ("pickle", bytes)
-    worker -> parent   ("value", value) | ("error", exception, type name, text, traceback)
+    worker -> parent   ("value", value) | ("error", pickle of the exception or None, type name, text, traceback)
 """
 
 import importlib
@@ -67,15 +67,15 @@ def _load(function: tuple):
 
 
 def _failure(error: BaseException) -> bytes:
-    kind, text = type(error).__name__, str(error)
     trace = "".join(traceback.format_exception(error))
     try:
-        return _dumped(("error", error, kind, text, trace))
+        pickled = _dumped(error)
     except Exception:
-        return _dumped(("error", None, kind, text, trace))
+        pickled = None
+    return _dumped(("error", pickled, type(error).__name__, str(error), trace))
 
 
-def _dumped(message: tuple) -> bytes:
+def _dumped(message: object) -> bytes:
     """By value where the value's class is not importable on the other side."""
     try:
         return pickle.dumps(message)

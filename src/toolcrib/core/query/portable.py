@@ -120,7 +120,10 @@ def _pieces(tree: Node) -> Iterator[Node]:
 
 
 def literal_parts(node: Node) -> Iterator[str]:
-    """Texts that every match contains, character for character: what a plain search can look for."""
+    """Texts that every match contains, in one case or another: what a plain search can look for.
+
+    They are in lower case as far as ASCII goes; compare them with a text of which the same is true.
+    """
     run = ""
     for part in node.parts if isinstance(node, Sequence) else (node,):
         character = _single(part)
@@ -139,12 +142,9 @@ def literal_parts(node: Node) -> Iterator[str]:
 
 
 def _single(node: Node) -> str:
-    """The one character that ``node`` can be, or nothing."""
-    if (
-        isinstance(node, Chars)
-        and not node.negated
-        and len(node.ranges) == 1
-        and node.ranges[0][0] == node.ranges[0][1]
-    ):
-        return chr(node.ranges[0][0])
-    return ""
+    """The one character that ``node`` can be but for the case of ASCII letters, or nothing."""
+    if not isinstance(node, Chars) or node.negated or len(node.ranges) > 2:
+        return ""
+    characters = {chr(low) if low == high else "" for low, high in node.ranges}
+    lowered = {character.lower() if character.isascii() else character for character in characters}
+    return lowered.pop() if len(lowered) == 1 else ""

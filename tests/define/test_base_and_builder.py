@@ -1,0 +1,151 @@
+"""BaseTool as a class, create_tool() as a builder: each wrong or missing step is named."""
+
+import logging
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+from toolcrib import BaseTool, InvalidArgumentsError, InvalidSchemaError, ToolExample, ToolSpec, ToolValidationError
+from toolcrib.core.tool import Tool
+from toolcrib.define import ToolBuilder, as_tool, create_tool
+
+
+class Greet(BaseTool):
+    """Greet somebody."""
+
+    tags = ("demo",)
+    timeout_seconds = 2.0
+
+    def __init__(self, greeting: str = "Hello") -> None:
+        self.greeting = greeting
+
+    async def execute(self, who: str, polite: bool = True) -> str:
+        return f"{self.greeting}, {who}{'.' if polite else '!'}"
+
+
+class Described(BaseTool):
+    spec = ToolSpec(name="described", description="By a whole spec.", category="demo")
+
+    def execute(self, n: int) -> int:
+        return n + 1
+
+
+async def test_a_class_or_an_instance_becomes_a_tool() -> None:
+    made = as_tool(Greet)
+    assert (made.name, made.spec.description, made.spec.tags) == ("greet", "Greet somebody.", ("demo",))
+    assert made.spec.timeout_seconds == 2.0
+    assert made.spec.parameters["required"] == ["who"]
+    assert await made.execute({"who": "Ann"}) == "Hello, Ann."
+    assert await as_tool(Greet("Hi")).execute({"who": "Ann", "polite": False}) == "Hi, Ann!"
+    described = as_tool(Described)
+    assert (described.name, described.spec.category) == ("described", "demo")
+    assert await described.execute({"n": 1}) == 2
+
+
+def test_what_is_not_a_tool_is_refused_by_name() -> None:
+    class Plain:
+        pass
+
+    class Needy(BaseTool):
+        """Needs something."""
+
+        def __init__(self, needed: int) -> None: ...
+
+        def execute(self) -> None: ...
+
+    class Unwritten(BaseTool):
+        """No code."""
+
+    for thing, says in [
+        (Plain, "'Plain' is not a tool"),
+        (Needy, "'Needy' cannot be made"),
+        (Unwritten, "'Unwritten' cannot be made"),
+        (3, "3 is not a tool"),
+        (None, "None is not a tool"),
+    ]:
+        with pytest.raises(ToolValidationError, match=says):
+            as_tool(thing)
+
+
+class ReadFile(BaseModel):
+    path: str = Field(description="Path of the file.")
+    encoding: str = Field("utf-8", description="How it is encoded.")
+
+
+def complete() -> ToolBuilder:
+    return (
+        create_tool()
+        .name("read-file")
+        .display_name("Read File")
+        .description("Read a file")
+        .category("file-system")
+        .tags(["file"])
+        .schema(ReadFile)
+        .example({"description": "Read it", "input": {"path": "x"}})
+        .example(ToolExample(description="Again", input={"path": "y"}))
+        .usage_notes("Relative to here")
+        .limitations(["10 MB"])
+        .version("1.2.3")
+        .author("Ann")
+        .deprecated("read-text")
+        .implement(lambda path, encoding: f"{path} as {encoding}")
+    )
+
+
+async def test_the_whole_builder() -> None:
+    made: Tool = complete().build()
+    spec = made.spec
+    assert (spec.name, spec.display_name, spec.category, spec.tags) == (
+        "read-file",
+        "Read File",
+        "file-system",
+        ("file",),
+    )
+    assert [example.input for example in spec.examples] == [{"path": "x"}, {"path": "y"}]
+    assert (spec.version, spec.author, spec.deprecated, spec.replaced_by) == ("1.2.3", "Ann", True, "read-text")
+    assert (spec.usage_notes, spec.limitations) == ("Relative to here", ("10 MB",))
+    assert await made.execute({"path": "x"}) == "x as utf-8"
+    with pytest.raises(InvalidArgumentsError, match="'path'"):
+        await made.execute({"path": 123})
+
+
+async def test_a_json_schema_will_do_and_async_code_too() -> None:
+    async def double(n: int) -> int:
+        return 2 * n
+
+    schema = {"type": "object", "properties": {"n": {"type": "integer", "description": "N."}}, "required": ["n"]}
+    made = create_tool().name("double").description("Double").schema(schema).implement(double).build()
+    assert await made.execute({"n": 4}) == 8
+    assert made.spec.isolation == "inline"
+
+
+@pytest.mark.parametrize("missing", ["name", "description", "schema", "implement"])
+def test_a_missing_step_is_named(missing: str) -> None:
+    steps: dict[str, Any] = {"name": "a", "description": "b", "schema": ReadFile, "implement": print}
+    builder = create_tool()
+    for step, value in steps.items():
+        if step != missing:
+            getattr(builder, step)(value)
+    with pytest.raises(ToolValidationError, match=rf"lacks \.{missing}\("):
+        builder.build()
+
+
+def test_a_wrong_step_is_named() -> None:
+    with pytest.raises(ToolValidationError, match="'no name'"):
+        complete().name("no name").build()
+    with pytest.raises(InvalidSchemaError, match="'read-file'"):
+        complete().schema({"type": "objekt"}).build()
+    with pytest.raises(ToolValidationError, match=r"\.schema\(\) of tool 'read-file'"):
+        complete().schema("path").build()  # type: ignore[arg-type]
+    with pytest.raises(ToolValidationError, match=r"\.implement\(\) of tool 'read-file'"):
+        complete().implement("code").build()  # type: ignore[arg-type]
+    with pytest.raises(ToolValidationError, match="'examples"):
+        complete().example({"inputs": {}}).build()
+
+
+def test_a_parameter_without_description_is_worth_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    with caplog.at_level(logging.WARNING):
+        create_tool().name("a").description("b").schema(schema).implement(print).build()
+    assert "'n' of tool 'a' has no description" in caplog.text
