@@ -41,6 +41,7 @@ class SqliteStore:
         self._clock = clock
         self._idle: deque[sqlite3.Connection] = deque()
         self._write_lock = Lock()
+        self._watch_lock = Lock()
         self._wal_limit = _WAL_BYTES
         self._closed = False
         with self._explained():
@@ -52,6 +53,7 @@ class SqliteStore:
             except BaseException:
                 self._writer.close()
                 raise
+            self._watcher = self._connect()
 
     # Reading
 
@@ -75,6 +77,17 @@ class SqliteStore:
         finally:
             self._give_back(connection)
         return row
+
+    def generation(self) -> object:
+        """Equal values: nothing was written between the two calls, by anybody.
+
+        The connection that is asked never writes, so SQLite counts the commits of all others for it.
+        """
+        try:
+            with self._watch_lock:
+                return self._watcher.execute("PRAGMA data_version").fetchone()[0]
+        except sqlite3.Error as error:
+            raise self._failure(error) from error
 
     def query(self, where: Filter, *, limit: int | None = None, after: str | None = None) -> list[Record]:
         if after is not None and not is_unicode(after):
@@ -177,6 +190,7 @@ class SqliteStore:
                 self._checkpoint()
             while self._idle:
                 self._idle.pop().close()
+            self._watcher.close()
             self._writer.close()
 
     # Connections

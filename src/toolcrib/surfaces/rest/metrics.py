@@ -5,7 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.multiprocess import MultiProcessCollector
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -16,6 +23,7 @@ class Metrics:
     """Counts by route, never by tool: labels must stay few."""
 
     def __init__(self, version: str) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         registry = self._registry = CollectorRegistry()
         self._requests = Counter(
             "toolcrib_http_requests_total", "Requests answered.", ("method", "route", "status"), registry=registry
@@ -38,13 +46,12 @@ class Metrics:
 
     def route(self, method: str, route: str) -> Callable[[int, float], None]:
         """Counts one request: ``observe(status, seconds)``. Made once for a route, so that a request costs little."""
-        seconds = self._seconds.labels(route)
-        counters: dict[int, Counter] = {}
+        known: dict[int, tuple[Counter, Histogram]] = {}
 
         def observe(status: int, duration: float) -> None:
-            counter = counters.get(status)
-            if counter is None:
-                counter = counters[status] = self._requests.labels(method, route, str(status))
+            if status not in known:
+                known[status] = self._requests.labels(method, route, str(status)), self._seconds.labels(route)
+            counter, seconds = known[status]
             counter.inc()
             seconds.observe(duration)
 
