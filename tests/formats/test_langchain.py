@@ -1,0 +1,126 @@
+import asyncio
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from langchain_core.tools import StructuredTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from toolcrib import InvalidArgumentsError, ToolFailedError, ToolResult, ToolTimeoutError, tool
+from toolcrib.formats import to_structured_tool
+
+
+@tool(tags=["math"])
+async def add(a: int, b: int = 1) -> int:
+    """Add two numbers.
+
+    Args:
+        a: The first
+        b: The second
+    """
+    return a + b
+
+
+@tool
+def shout(text: str) -> str:
+    """Say it loudly."""
+    return text.upper()
+
+
+@pytest.mark.parametrize("made", [add, shout])
+def test_it_is_a_structured_tool_with_the_same_description_and_schema(made: Any) -> None:
+    structured = to_structured_tool(made)
+    assert isinstance(structured, StructuredTool)
+    assert structured.name == made.name
+    assert structured.description == made.description
+    function = convert_to_openai_tool(structured)["function"]
+    assert function["parameters"]["properties"].keys() == made.spec.parameters["properties"].keys()
+
+
+def test_descriptions_of_parameters_are_preserved() -> None:
+    function = convert_to_openai_tool(to_structured_tool(add))["function"]
+    assert function["parameters"]["properties"]["a"]["description"] == "The first"
+
+
+async def test_ainvoke() -> None:
+    assert await to_structured_tool(add).ainvoke({"a": 1, "b": 2}) == 3
+    assert await to_structured_tool(add).ainvoke({"a": 1}) == 2
+    assert await to_structured_tool(shout).ainvoke({"text": "hi"}) == "HI"
+
+
+def test_invoke_without_a_loop() -> None:
+    assert to_structured_tool(add).invoke({"a": 1, "b": 2}) == 3
+    assert to_structured_tool(shout).invoke({"text": "hi"}) == "HI"
+
+
+async def test_invoke_inside_a_loop() -> None:
+    assert to_structured_tool(add).invoke({"a": 1, "b": 2}) == 3
+
+
+async def test_a_models_tool_call() -> None:
+    call = {"type": "tool_call", "id": "c1", "name": "add", "args": {"a": 1, "b": 2}}
+    message = await to_structured_tool(add).ainvoke(call)
+    assert (message.tool_call_id, message.content) == ("c1", "3")
+
+
+async def test_validation_is_maintained() -> None:
+    for arguments in ({"a": "one"}, {}, {"a": True}):
+        with pytest.raises(InvalidArgumentsError, match="'a'"):
+            await to_structured_tool(add).ainvoke(arguments)
+        with pytest.raises(InvalidArgumentsError, match="'a'"):
+            to_structured_tool(add).invoke(arguments)
+
+
+async def test_parameters_with_names_that_langchain_uses_itself() -> None:
+    @tool
+    async def odd(config: str, run_manager: int, callbacks: str = "c") -> str:
+        """Take what LangChain would keep."""
+        return f"{config} {run_manager} {callbacks}"
+
+    assert await to_structured_tool(odd).ainvoke({"config": "a", "run_manager": 1}) == "a 1 c"
+    assert to_structured_tool(odd).invoke({"config": "a", "run_manager": 1}) == "a 1 c"
+
+
+async def test_failures_deadlines_and_results() -> None:
+    @tool
+    async def result(good: bool) -> Any:
+        """Answer with a result."""
+        return ToolResult.success_result(7) if good else ToolResult.failure_result("no luck")
+
+    @tool(timeout_seconds=0.05)
+    async def slow() -> None:
+        """Wait."""
+        await asyncio.sleep(10)
+
+    assert await to_structured_tool(result).ainvoke({"good": True}) == 7
+    with pytest.raises(ToolFailedError, match="no luck"):
+        await to_structured_tool(result).ainvoke({"good": False})
+    with pytest.raises(ToolTimeoutError):
+        await to_structured_tool(slow).ainvoke({})
+
+
+def test_without_langchain_the_error_says_what_to_install() -> None:
+    program = """
+import sys
+sys.modules["langchain_core"] = None
+from toolcrib import tool
+from toolcrib.formats import to_structured_tool
+def f() -> None: "d"
+try:
+    to_structured_tool(tool(f))
+except ImportError as error:
+    print(type(error).__name__, error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (
+        done.stdout
+        == "MissingDependencyError langchain-core is not installed; run: pip install 'toolcrib[langchain]'\n"
+    )
+
+
+def test_formats_do_not_import_langchain() -> None:
+    program = "import sys, toolcrib.formats; print('langchain_core' in sys.modules)"
+    assert (
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "False\n"
+    )
