@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from tests.support.processes import Program, accepts, answers, free_port, run, w
 
 ACCESS_KEY = "toolcrib-tests"
 SECRET_KEY = "a-secret-of-the-tests-only"
+_TRIES = 5
 CEPH_PROGRAMS = ("ceph", "ceph-mon", "ceph-osd", "monmaptool", "radosgw", "radosgw-admin")
 
 
@@ -57,13 +59,23 @@ def available_kinds() -> list[str]:
 @contextmanager
 def s3_server(kind: str, folder: Path) -> Iterator[S3Server]:
     start = {"ceph": _start_ceph, "seaweedfs": _start_seaweedfs}[kind]
-    with ExitStack() as stack:
-        yield S3Server(kind, start(folder, stack))
+    for attempt in range(_TRIES):
+        with ExitStack() as stack:
+            try:
+                endpoint = start(folder / str(attempt), stack)
+            except (RuntimeError, TimeoutError, subprocess.TimeoutExpired):
+                # On a busy machine Ceph's daemons may ask the monitor before they know its cluster, and give up.
+                if attempt == _TRIES - 1:
+                    raise
+                continue
+            yield S3Server(kind, endpoint)
+            return
 
 
 def _start_ceph(folder: Path, stack: ExitStack) -> str:
     """One monitor, one OSD in memory, one gateway; no authentication among them, they are alone on loopback."""
     monitor_port, gateway_port, fsid = free_port(), free_port(), str(uuid4())
+    folder.mkdir()
     config = folder / "ceph.conf"
     config.write_text(
         CEPH_CONFIG.format(folder=folder, fsid=fsid, monitor=monitor_port, gateway=gateway_port), encoding="utf-8"
@@ -90,13 +102,14 @@ def _start_ceph(folder: Path, stack: ExitStack) -> str:
     wait_until(lambda: json.loads(run("ceph", *common, "osd", "stat", "-f", "json"))["num_up_osds"], monitor, storage)
 
     user = ["user", "create", "--uid=tests", "--display-name=tests"]
-    run("radosgw-admin", *common, *user, f"--access-key={ACCESS_KEY}", f"--secret-key={SECRET_KEY}")
+    run("radosgw-admin", *common, *user, f"--access-key={ACCESS_KEY}", f"--secret-key={SECRET_KEY}", timeout=15)
     gateway = launch("radosgw", "--name", "client.rgw")
     wait_until(lambda: accepts(gateway_port), gateway)
     return f"http://127.0.0.1:{gateway_port}"
 
 
 def _start_seaweedfs(folder: Path, stack: ExitStack) -> str:
+    folder.mkdir()
     identity = {
         "name": "tests",
         "credentials": [{"accessKey": ACCESS_KEY, "secretKey": SECRET_KEY}],

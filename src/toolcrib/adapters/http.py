@@ -18,7 +18,13 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from toolcrib.adapters.net import EgressGuard, check_url
-from toolcrib.core.errors import DeniedError, MissingDependencyError, UnavailableError
+from toolcrib.core.errors import (
+    DeniedError,
+    MissingDependencyError,
+    SettingsError,
+    ToolValidationError,
+    UnavailableError,
+)
 
 try:
     import httpcore
@@ -142,6 +148,15 @@ class HttpCaller:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="toolcrib-http", daemon=True)
         self._thread.start()
+
+
+def caller_to(url: str, what: str) -> HttpCaller:
+    """A caller for an address out of the settings, which may be an internal one; SettingsError where it is none."""
+    try:
+        host = check_url(url).hostname or ""
+    except ToolValidationError as error:
+        raise SettingsError(f"the address of {what} is wrong: {error}") from None
+    return HttpCaller(EgressGuard([host]))
 
 
 class _GuardedBackend(httpcore.AsyncNetworkBackend):

@@ -8,6 +8,7 @@ that resolves to something else a moment later gains nothing.
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import SplitResult, quote, urlsplit
@@ -61,7 +62,7 @@ class _Rule:
             return cls("", ipaddress.ip_network(target, strict=False), port)
         except ValueError:
             pass
-        if not target or not all(part.replace("-", "a").isalnum() for part in target.rstrip(".").split(".")):
+        if not target or not all(re.fullmatch(r"[\w-]+", part) for part in target.rstrip(".").split(".")):
             raise SettingsError(
                 f"{entry!r} is not an address to allow; use an IP address, a network such as '10.0.0.0/8' or a host "
                 "name, with ':port' where only one port is meant"

@@ -1,0 +1,202 @@
+"""Tell a receiver of every committed change.
+
+Each entry of the store's outbox is POSTed once it is due, in the order of its tool: an entry that cannot be delivered
+holds back the later ones of the same tool and of no other. Delivery is at least once. The event's id goes along as
+``Toolcrib-Event-Id``, so that a receiver that keeps the ids sees every event exactly once, whatever crashed where and
+however many processes deliver.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any
+
+from toolcrib.adapters.http import HttpCaller, Reply, caller_to
+from toolcrib.adapters.signing import SIGNATURE_HEADER, sign
+from toolcrib.core.errors import DeniedError, StoreError, UnavailableError
+from toolcrib.ports import OutboxEntry, Store
+
+EVENT_HEADER = "Toolcrib-Event-Id"
+_log = logging.getLogger(__name__)
+_MAX_ANSWER_BYTES = 64 * 1024
+_BATCH = 200
+_OWN_PLACE = frozenset({"binding", "parameters", "returns"})
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryOptions:
+    """Back-off doubles from ``first_delay`` to ``longest_delay``, with jitter, and never gives up."""
+
+    secret: str = field(default="", repr=False)
+    seconds: float = 10
+    """How long the receiver has to answer."""
+    first_delay: float = 1
+    longest_delay: float = 60
+    poll_seconds: float = 1
+
+
+@dataclass(slots=True)
+class DeliveryCounts:
+    """Since the deliverer was made; for metrics."""
+
+    delivered: int = 0
+    failed: int = 0
+    store_errors: int = 0
+
+
+def as_event(entry: OutboxEntry) -> dict[str, Any]:
+    """The body as it was committed: what happened, to which tool, by whom, and its execution contract."""
+    return entry.payload
+
+
+def as_registration(entry: OutboxEntry) -> dict[str, Any]:
+    """The body that a Policy DB takes at ``POST {base}/policy``."""
+    execution = entry.payload.get("execution", {})
+    binding = execution.get("binding", {})
+    kind = next((name for name in ("source_code_link", "service_url", *sorted(binding)) if binding.get(name)), "")
+    return {
+        "name": entry.name,
+        "version": entry.payload.get("version", ""),
+        "release_tag": entry.payload.get("digest", ""),
+        "code_address": binding.get(kind, ""),
+        "code_type": {"source_code_link": "zip", "service_url": "service"}.get(kind, kind),
+        "input_schema": execution.get("parameters", {}),
+        "output_schema": execution.get("returns", {}),
+        "settings": {name: value for name, value in execution.items() if name not in _OWN_PLACE},
+        "parameters": {"event": entry.payload.get("event", ""), "event_id": entry.payload.get("id", "")},
+    }
+
+
+class _Outcome(Enum):
+    DELIVERED = auto()
+    REFUSED = auto()
+    UNREACHABLE = auto()
+
+
+class OutboxDeliverer:
+    """``start`` delivers in a thread until ``stop``; ``deliver_due`` does one round in the caller's thread.
+
+    ``shape`` turns an entry into the body that the receiver expects.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        url: str,
+        options: DeliveryOptions | None = None,
+        *,
+        shape: Callable[[OutboxEntry], dict[str, Any]] = as_event,
+        caller: HttpCaller | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.counts = DeliveryCounts()
+        self._store = store
+        self._url = url
+        self._options = options or DeliveryOptions()
+        self._shape = shape
+        self._caller = caller or caller_to(url, "the event webhook")
+        self._clock = clock
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        if self._thread is None:
+            self._stopping.clear()
+            self._thread = threading.Thread(target=self._run, name="toolcrib-outbox", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Finish the delivery under way and return; what waits stays in the store."""
+        self._stopping.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        self._caller.close()
+
+    def wake(self) -> None:
+        """Look now instead of at the next poll: something was committed."""
+        self._wake.set()
+
+    def deliver_due(self) -> int:
+        """One round over everything that is due; how many were delivered.
+
+        A receiver that cannot be reached ends the round: the other tools' events would only wait for it in turn.
+        """
+        delivered, seen, limit = 0, 0, _BATCH
+        blocked: set[str] = set()
+        while True:
+            entries = self._store.outbox(limit=limit)
+            for entry in entries[seen:]:
+                if self._stopping.is_set():
+                    return delivered
+                if entry.name in blocked:
+                    continue
+                if entry.not_before > self._clock():
+                    blocked.add(entry.name)
+                    continue
+                outcome = self._deliver(entry)
+                if outcome is _Outcome.DELIVERED:
+                    delivered += 1
+                elif outcome is _Outcome.REFUSED:
+                    blocked.add(entry.name)
+                else:
+                    return delivered
+            if delivered or len(entries) < limit:
+                return delivered
+            # Everything in sight belongs to tools that wait: look further, so that they do not hold up the others.
+            seen, limit = len(entries), limit * 4
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._wake.clear()
+            try:
+                again = self.deliver_due() > 0
+            except StoreError as error:
+                self.counts.store_errors += 1
+                _log.warning("the outbox cannot be read and is tried again: %s", error)
+                again = False
+            if not again:
+                self._wake.wait(self._options.poll_seconds)
+
+    def _deliver(self, entry: OutboxEntry) -> _Outcome:
+        outcome = _Outcome.REFUSED
+        try:
+            problem = _problem(self._post(entry))
+        except (TimeoutError, UnavailableError, DeniedError) as error:
+            problem, outcome = str(error), _Outcome.UNREACHABLE
+        if problem:
+            self.counts.failed += 1
+            self._store.postpone(entry.sequence, not_before=self._clock() + self._delay(entry), error=problem)
+            return outcome
+        self._store.acknowledge(entry.sequence)
+        self.counts.delivered += 1
+        return _Outcome.DELIVERED
+
+    def _post(self, entry: OutboxEntry) -> Reply:
+        body = json.dumps(self._shape(entry)).encode()
+        headers = {
+            "Content-Type": "application/json",
+            EVENT_HEADER: str(entry.payload.get("id") or entry.sequence),
+        }
+        if self._options.secret:
+            headers[SIGNATURE_HEADER] = sign(self._options.secret, body, at=self._clock())
+        return self._caller.post_blocking(
+            self._url, body, headers, seconds=self._options.seconds, max_bytes=_MAX_ANSWER_BYTES
+        )
+
+    def _delay(self, entry: OutboxEntry) -> float:
+        longest = min(self._options.longest_delay, self._options.first_delay * 2.0 ** min(entry.attempts, 30))
+        return longest * random.uniform(0.5, 1)  # noqa: S311 - jitter, not a secret
+
+
+def _problem(reply: Reply) -> str:
+    return "" if reply.ok else f"the receiver answered with status {reply.status}: {reply.excerpt():.200}"

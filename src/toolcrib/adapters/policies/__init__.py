@@ -1,0 +1,1 @@
+"""Who may do what: everybody, rules in Cedar, or whatever a webhook answers."""

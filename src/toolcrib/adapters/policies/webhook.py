@@ -1,0 +1,90 @@
+"""Ask a policy service over HTTP.
+
+The question is a signed POST of ``{"principal", "action", "tool", "digest", "spec"}``, the answer
+``{"allow": true or false, "reason": "..."}`` with status 200. Anything else means that nobody answered.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable
+
+from toolcrib.adapters.http import HttpCaller, Reply, caller_to
+from toolcrib.adapters.signing import SIGNATURE_HEADER, sign
+from toolcrib.core.errors import (
+    DeniedError,
+    PolicyUnavailableError,
+    UnavailableError,
+)
+from toolcrib.ports import Decision, PolicyRequest
+
+_log = logging.getLogger(__name__)
+_MAX_ANSWER_BYTES = 64 * 1024
+
+
+class WebhookPolicy:
+    """Unreachable means PolicyUnavailableError, or yes where ``fail_open`` says so."""
+
+    remote = True
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        secret: str = "",
+        seconds: float = 5,
+        fail_open: bool = False,
+        caller: HttpCaller | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._url = url
+        self._secret = secret
+        self._seconds = seconds
+        self._fail_open = fail_open
+        self._caller = caller or caller_to(url, "the policy webhook")
+        self._clock = clock
+
+    def decide(self, request: PolicyRequest) -> Decision:
+        try:
+            return self._answer(self._ask(request))
+        except PolicyUnavailableError as error:
+            if not self._fail_open:
+                raise
+            _log.warning("allowed without a decision, as configured: %s", error)
+            return Decision(True, "the policy service did not answer, and is configured open", "webhook:open")
+
+    def close(self) -> None:
+        self._caller.close()
+
+    def _ask(self, request: PolicyRequest) -> Reply:
+        question = {
+            "principal": request.principal,
+            "action": request.action,
+            "tool": request.tool,
+            "digest": request.digest,
+            "spec": dict(request.spec),
+        }
+        body = json.dumps(question).encode()
+        headers = {"Content-Type": "application/json"}
+        if self._secret:
+            headers[SIGNATURE_HEADER] = sign(self._secret, body, at=self._clock())
+        try:
+            return self._caller.post_blocking(
+                self._url, body, headers, seconds=self._seconds, max_bytes=_MAX_ANSWER_BYTES
+            )
+        except (TimeoutError, UnavailableError, DeniedError) as error:
+            raise PolicyUnavailableError(f"the policy service could not be asked: {error}") from None
+
+    def _answer(self, reply: Reply) -> Decision:
+        if reply.status != 200:
+            raise PolicyUnavailableError(f"the policy service answered with status {reply.status} instead of 200")
+        try:
+            answer = reply.json()
+        except ValueError:
+            raise PolicyUnavailableError("the policy service did not answer with JSON") from None
+        if not isinstance(answer, dict) or not isinstance(answer.get("allow"), bool):
+            raise PolicyUnavailableError("the policy service's answer has no 'allow' that is true or false")
+        reason = answer.get("reason")
+        return Decision(answer["allow"], reason[:1000] if isinstance(reason, str) else "", "webhook")

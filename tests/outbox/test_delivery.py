@@ -1,0 +1,263 @@
+"""Every committed change reaches the receiver, in order per tool, once by its id, whatever happens in between."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.processes import free_port
+from tests.support.receiver import Answer, Received, Receiver, receiving
+
+from toolcrib import ToolSpec
+from toolcrib.adapters.outbox import DeliveryOptions, OutboxDeliverer, as_registration
+from toolcrib.adapters.signing import verify
+from toolcrib.adapters.stores.memory import MemoryStore
+from toolcrib.catalogue.catalogue import Catalogue
+from toolcrib.core.errors import StoreError
+from toolcrib.ports import Change, Store
+
+QUICK = DeliveryOptions(secret="s3cret", seconds=2, first_delay=0.02, longest_delay=0.1, poll_seconds=0.02)
+
+
+def event(store: Store, tool: str, number: int) -> None:
+    document = ToolSpec(name=tool, description=str(number)).to_dict()
+    payload = {"id": f"{tool}-{number}", "event": "tool.updated", "tool_id": tool, "number": number}
+    store.commit([Change(tool, document, event=payload)])
+
+
+def until(condition: Callable[[], object], seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+def in_its_eyes(received: list[Received]) -> dict[str, list[int]]:
+    """What a receiver that knows the ids has seen of each tool."""
+    known: set[str] = set()
+    seen = defaultdict(list)
+    for request in received:
+        if request.headers["toolcrib-event-id"] not in known:
+            known.add(request.headers["toolcrib-event-id"])
+            body = json.loads(request.body)
+            seen[body["tool_id"]].append(body["number"])
+    return seen
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def running() -> Iterator[Callable[..., OutboxDeliverer]]:
+    started: list[OutboxDeliverer] = []
+
+    def start(store: Store, url: str, options: DeliveryOptions = QUICK, **more: Any) -> OutboxDeliverer:
+        deliverer = OutboxDeliverer(store, url, options, **more)
+        deliverer.start()
+        started.append(deliverer)
+        return deliverer
+
+    yield start
+    for deliverer in started:
+        deliverer.stop()
+
+
+def test_a_change_in_the_catalogue_arrives_signed(receiver: Receiver, running: Any) -> None:
+    store = MemoryStore()
+    catalogue = Catalogue(store, announce=True)
+    deliverer = running(store, receiver.url)
+    catalogue.publish(ToolSpec(name="hammer", description="Drives nails."), principal="ada")
+    catalogue.update("hammer", description="Drives nails well.")
+    catalogue.delete("hammer")
+    deliverer.wake()
+    until(lambda: not store.outbox())
+    bodies = [json.loads(request.body) for request in receiver.received]
+    assert [body["event"] for body in bodies] == ["tool.created", "tool.updated", "tool.deleted"]
+    for request, body in zip(receiver.received, bodies, strict=True):
+        assert request.headers["toolcrib-event-id"] == body["id"]
+        assert verify("s3cret", request.body, request.headers["toolcrib-signature"], now=time.time())
+    assert (deliverer.counts.delivered, deliverer.counts.failed) == (3, 0)
+
+
+def test_a_receiver_that_was_down_gets_everything_in_order_once(running: Any) -> None:
+    store, port = MemoryStore(), free_port()
+    deliverer = running(store, f"http://127.0.0.1:{port}")
+    for number in range(5):
+        for tool in ("a", "b", "c"):
+            event(store, tool, number)
+    until(lambda: deliverer.counts.failed >= 3)
+    assert len(store.outbox()) == 15
+    assert any(entry.attempts and "cannot be reached" in entry.last_error for entry in store.outbox())
+    with receiving(port) as receiver:
+        until(lambda: not store.outbox())
+        assert in_its_eyes(receiver.received) == {tool: [0, 1, 2, 3, 4] for tool in ("a", "b", "c")}
+
+
+def test_a_tool_whose_event_is_refused_holds_up_no_other(receiver: Receiver, running: Any) -> None:
+    def moody(request: Received) -> Answer:
+        poisoned = json.loads(request.body)["tool_id"] == "bad" and not healed.is_set()
+        return (422 if poisoned else 200), {}, b"no"
+
+    healed = threading.Event()
+    receiver.answer = moody
+    store = MemoryStore()
+    for number in range(500):  # more than one batch of nothing but the bad tool's
+        event(store, "bad", number)
+    event(store, "good", 0)
+    running(store, receiver.url)
+    until(lambda: "good" in in_its_eyes(receiver.received))
+    assert in_its_eyes(receiver.received)["bad"] == [0]
+    assert "status 422: no" in store.outbox(limit=1)[0].last_error
+    healed.set()
+    until(lambda: not store.outbox(), 30)
+    assert in_its_eyes(receiver.received) == {"bad": list(range(500)), "good": [0]}
+
+
+def test_the_wait_doubles_up_to_its_limit(receiver: Receiver) -> None:
+    receiver.answer = lambda _: (500, {}, b"")
+    now = [1000.0]
+    store = MemoryStore()
+    event(store, "a", 0)
+    options = DeliveryOptions(first_delay=1, longest_delay=8)
+    deliverer = OutboxDeliverer(store, receiver.url, options, clock=lambda: now[0])
+    waits = []
+    for _ in range(6):
+        deliverer.deliver_due()
+        (entry,) = store.outbox()
+        waits.append(entry.not_before - now[0])
+        deliverer.deliver_due()  # not due: nothing happens
+        now[0] = entry.not_before
+    assert len(receiver.received) == 6
+    assert [entry.attempts for entry in store.outbox()] == [6]
+    for wait, most in zip(waits, (1, 2, 4, 8, 8, 8), strict=True):
+        assert most / 2 <= wait <= most
+    deliverer.stop()
+
+
+def test_several_deliverers_repeat_but_never_reorder(receiver: Receiver, running: Any) -> None:
+    store = MemoryStore()
+    for _ in range(3):
+        running(store, receiver.url)
+    for number in range(30):
+        for tool in ("a", "b"):
+            event(store, tool, number)
+    until(lambda: not store.outbox())
+    assert in_its_eyes(receiver.received) == {"a": list(range(30)), "b": list(range(30))}
+
+
+def test_a_crash_after_the_answer_repeats_the_event_with_the_same_id(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = MemoryStore()
+    event(store, "a", 0)
+    deliverer = OutboxDeliverer(store, receiver.url, QUICK)
+
+    def crash(sequence: int) -> None:
+        raise StoreError("gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "acknowledge", crash)
+        with pytest.raises(StoreError):
+            deliverer.deliver_due()
+    assert deliverer.deliver_due() == 1
+    assert len(receiver.received) == 2
+    assert in_its_eyes(receiver.received) == {"a": [0]}
+    deliverer.stop()
+
+
+def test_a_store_that_fails_for_a_while_does_not_end_the_thread(
+    receiver: Receiver, running: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = MemoryStore()
+    outbox = store.outbox
+
+    def fail(**_: int) -> None:
+        raise StoreError("the primary is away")
+
+    monkeypatch.setattr(store, "outbox", fail)
+    deliverer = running(store, receiver.url)
+    until(lambda: deliverer.counts.store_errors >= 2)
+    monkeypatch.setattr(store, "outbox", outbox)
+    event(store, "a", 0)
+    until(lambda: receiver.received)
+
+
+def test_stopping_is_prompt_and_keeps_what_waits(receiver: Receiver) -> None:
+    def slowly(request: Received) -> Answer:
+        time.sleep(0.2)
+        return 200, {}, b""
+
+    receiver.answer = slowly
+    store = MemoryStore()
+    for number in range(20):
+        event(store, f"tool{number}", 0)
+    deliverer = OutboxDeliverer(store, receiver.url, QUICK)
+    deliverer.start()
+    until(lambda: receiver.received)
+    began = time.monotonic()
+    deliverer.stop()
+    assert time.monotonic() - began < 1
+    assert len(store.outbox()) + deliverer.counts.delivered == 20
+    assert store.outbox()
+
+
+DELIVER = """
+import sys, time
+from toolcrib.adapters.outbox import DeliveryOptions, OutboxDeliverer
+from toolcrib.adapters.stores.{module} import {name}
+store = {name}({argument})
+options = DeliveryOptions(first_delay=0.02, longest_delay=0.1, poll_seconds=0.02)
+OutboxDeliverer(store, sys.argv[1], options).start()
+time.sleep(60)
+"""
+
+
+def test_killed_deliverers_lose_nothing(receiver: Receiver, tmp_path: Path) -> None:
+    """The outbox is in the store, so a kill in the middle costs at most a repetition."""
+    pytest.importorskip("toolcrib.adapters.stores.sqlite")
+    from toolcrib.adapters.stores.sqlite import SqliteStore
+
+    store = SqliteStore(tmp_path / "tools.db")
+    for number in range(40):
+        for tool in ("a", "b"):
+            event(store, tool, number)
+    script = DELIVER.format(module="sqlite", name="SqliteStore", argument=f"{str(tmp_path / 'tools.db')!r}")
+    kills = 0
+    while store.outbox():
+        before = len(receiver.received)
+        process = subprocess.Popen([sys.executable, "-c", script, receiver.url])
+        until(lambda before=before: len(receiver.received) > before + 20 or not store.outbox(), 30)  # type: ignore[misc]
+        process.kill()
+        process.wait()
+        kills += 1
+    assert kills >= 2
+    assert in_its_eyes(receiver.received) == {"a": list(range(40)), "b": list(range(40))}
+    store.close()
+
+
+def test_the_body_of_a_policy_db_registration(receiver: Receiver) -> None:
+    store = MemoryStore()
+    binding = {"source_code_link": "https://tools.example.org/bundles/x/tool.zip"}
+    catalogue = Catalogue(store, announce=True)
+    catalogue.publish({"name": "hammer", "description": "", "version": "1.2.0", "binding": binding})
+    deliverer = OutboxDeliverer(store, f"{receiver.url}/policy", QUICK, shape=as_registration)
+    assert deliverer.deliver_due() == 1
+    body = json.loads(receiver.received[0].body)
+    assert receiver.received[0].path == "/policy"
+    assert (body["name"], body["version"]) == ("hammer", "1.2.0")
+    assert (body["code_address"], body["code_type"]) == (binding["source_code_link"], "zip")
+    assert body["input_schema"] == {"type": "object", "properties": {}}
+    assert set(body) == {
+        "name", "version", "release_tag", "code_address", "code_type", "input_schema", "output_schema", "settings",
+        "parameters",
+    }  # fmt: skip
+    deliverer.stop()
