@@ -1,0 +1,30 @@
+"""The command line. ``toolcrib`` is the program; ``brain`` is the same one on The Brain's own file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from toolcrib.surfaces.errors import EXIT_USAGE
+
+_NEEDED = frozenset({"typer", "rich"})
+
+
+def main() -> None:
+    raise SystemExit(run("toolcrib"))
+
+
+def brain() -> None:
+    raise SystemExit(run("brain"))
+
+
+def run(program: str, arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit status; nothing is raised."""
+    try:
+        from toolcrib.surfaces.cli.app import run_app
+    except ModuleNotFoundError as error:
+        if error.name not in _NEEDED:
+            raise
+        print(f"{program}: the command line is not installed; run: pip install 'toolcrib[cli]'", file=sys.stderr)
+        return EXIT_USAGE
+    return run_app(program, sys.argv[1:] if arguments is None else arguments)

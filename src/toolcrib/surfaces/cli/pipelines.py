@@ -1,0 +1,143 @@
+"""``pipeline check | run``: bricks stacked in a file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from toolcrib.surfaces.cli.desk import Desk, JsonOption, desk_of, example
+from toolcrib.surfaces.cli.output import complain, print_json, print_table, printable
+from toolcrib.surfaces.errors import EXIT_NO
+
+if TYPE_CHECKING:
+    from toolcrib.lego import Item, Pipeline, Progress, RunReport
+
+FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A pipeline in JSON or TOML.", show_default=False)]
+
+
+def register(app: typer.Typer) -> None:
+    pipeline = typer.Typer(help="Check and run pipelines of bricks.", no_args_is_help=True)
+    pipeline.command("check", epilog=example("pipeline check books.toml"))(check)
+    pipeline.command("run", epilog=example("pipeline run books.toml --journal books.journal"))(run)
+    app.add_typer(pipeline, name="pipeline")
+
+
+def check(ctx: typer.Context, file: FileArgument, as_json: JsonOption = False) -> None:
+    """Say whether a pipeline can run: its pairs, the types that meet, its packages and its keys."""
+    desk = desk_of(ctx, as_json=as_json)
+    report = _load(file).check()
+    if desk.wants_json:
+        print_json({"ok": report.ok, "tools": report.tools, "problems": report.problems, "joints": report.joints})
+    else:
+        print(f"{report.name}: {' > '.join(report.tools)}")
+        for line in report.problems or ["It can run."]:
+            print(f"  {printable(line)}")
+    raise typer.Exit(0 if report.ok else EXIT_NO)
+
+
+def run(
+    ctx: typer.Context,
+    file: FileArgument,
+    start: Annotated[
+        list[str] | None, typer.Option("--start", metavar="URL", help="Begin here instead.", show_default=False)
+    ] = None,
+    journal: Annotated[
+        str, typer.Option(metavar="FILE", help="Keep notes here, to go on after a crash.", show_default=False)
+    ] = "",
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FILE", help="Write the items as JSON Lines; - is stdout.")
+    ] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Run a pipeline with a progress bar; status 1 where a request failed."""
+    import asyncio
+
+    desk = desk_of(ctx, as_json=as_json)
+    pipeline = _load(file)
+    with _items_to(output) as on_item, _progress() as on_progress:
+        report = asyncio.run(
+            pipeline.run(start or None, journal=journal or None, on_progress=on_progress, on_item=on_item)
+        )
+    if output != "-":
+        _print_report(desk, report)
+    for failure in report.failures[:5]:
+        complain(desk.program, f"{failure.url}: {failure.tool!r} failed: {failure.reason}")
+    raise typer.Exit(0 if report.ok else EXIT_NO)
+
+
+def _load(file: str) -> Pipeline:
+    from toolcrib.lego import load_pipeline
+    from toolcrib.settings import load_settings
+    from toolcrib.toolsets.scraping import BRICKS
+
+    return load_pipeline(file, BRICKS, secrets=load_settings().secrets)
+
+
+@contextmanager
+def _items_to(output: str) -> Iterator[Callable[[Item], None] | None]:
+    if not output:
+        yield None
+        return
+    from pydantic_core import to_jsonable_python
+
+    stream = sys.stdout if output == "-" else open(output, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+
+    def write(item: Item) -> None:
+        value = getattr(item, "data", item)
+        stream.write(json.dumps(to_jsonable_python(value, fallback=str), ensure_ascii=False) + "\n")
+
+    try:
+        yield write
+    finally:
+        if stream is not sys.stdout:
+            stream.close()
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[Progress], None] | None]:
+    """A bar on a terminal, nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
+    with Bar(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("")
+
+        def show(progress: Progress) -> None:
+            done = progress.done + progress.failed
+            bar.update(task, completed=done, total=progress.known, description=printable(progress.url)[:60])
+
+        yield show
+
+
+def _print_report(desk: Desk, report: RunReport) -> None:
+    if desk.wants_json:
+        print_json(_summary(report))
+        return
+    print(
+        f"{report.outcome}: {report.done} requests done, {report.failed} failed, {report.skipped} done before; "
+        f"{report.items} items in {report.seconds:.1f} s"
+    )
+    steps = [_summary(step) for step in report.steps]
+    if steps:
+        columns = tuple(steps[0])
+        print_table(columns, [tuple(_rounded(step[column]) for column in columns) for step in steps])
+
+
+def _summary(value: Any) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return asdict(value)
+
+
+def _rounded(value: object) -> object:
+    return f"{value:.3g}" if isinstance(value, float) else value

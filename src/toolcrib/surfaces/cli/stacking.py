@@ -1,0 +1,113 @@
+"""``tools check-compat | compatible | plan``: which tools stack."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from toolcrib.surfaces.cli.catalogue import NameArgument, TypeOption, complete_name, print_tools
+from toolcrib.surfaces.cli.desk import JsonOption, StoreOption, desk_of, example
+from toolcrib.surfaces.cli.output import print_json, printable
+from toolcrib.surfaces.errors import EXIT_NO
+
+if TYPE_CHECKING:
+    from toolcrib.lego import Miss, Stack
+
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="A tool that lists what it accepts accepts nothing else.", show_default=False)
+]
+
+
+def register(tools: typer.Typer) -> None:
+    tools.command("check-compat", epilog=example("tools check-compat playwright beautifulsoup4"))(check_compat)
+    tools.command("compatible", epilog=example("tools compatible playwright --type parser"))(compatible)
+    tools.command("plan", epilog=example("tools plan javascript_rendering html_parsing"))(plan)
+
+
+def check_compat(
+    ctx: typer.Context,
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME NAME [NAME]...", autocompletion=complete_name, show_default=False)
+    ],
+    strict: StrictOption = False,
+    store: StoreOption = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Say whether tools stack: Compatible (status 0) or Non compatible (status 1), then why."""
+    desk = desk_of(ctx, store, as_json)
+    if len(set(names)) < 2:
+        raise typer.BadParameter("compatibility is between two tools or more")
+    with desk.catalogue() as catalogue:
+        report = catalogue.check_compat(names, strict=strict)
+    if desk.as_json:
+        print_json({"compatible": report.compatible, "reason": report.reason, "pairs": report.verdicts})
+    else:
+        print("Compatible" if report.compatible else "Non compatible")
+        for reason in [verdict.reason for verdict in report.conflicts] or [report.reason]:
+            print(printable(reason))
+    raise typer.Exit(0 if report.compatible else EXIT_NO)
+
+
+def compatible(
+    ctx: typer.Context,
+    name: NameArgument,
+    tool_type: TypeOption = "",
+    strict: StrictOption = False,
+    store: StoreOption = "",
+    as_json: JsonOption = False,
+) -> None:
+    """List the tools that stack with one."""
+    desk = desk_of(ctx, store, as_json)
+    with desk.catalogue() as catalogue:
+        names = [spec.name for spec in catalogue.compatible_with(name, tool_type or None, strict=strict)]
+        entries = [catalogue.entry(partner) for partner in names]
+    print_tools(desk, entries)
+
+
+def plan(
+    ctx: typer.Context,
+    capabilities: Annotated[
+        list[str],
+        typer.Argument(metavar="CAPABILITY...", help="What the stack must be able to do.", show_default=False),
+    ],
+    limit: Annotated[int, typer.Option(min=1, help="At most so many stacks.")] = 5,
+    strict: StrictOption = False,
+    store: StoreOption = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Find the smallest stacks of compatible tools that can do all of it; status 1 where there is none."""
+    from toolcrib.lego import Planner
+
+    desk = desk_of(ctx, store, as_json)
+    with desk.catalogue() as catalogue:
+        found = Planner(catalogue).plan(capabilities, limit=limit, strict=strict)
+    if desk.wants_json:
+        print_json({"wanted": found.wanted, "stacks": list(map(_stack, found)), "nearest": _nearest(found.nearest)})
+    elif found:
+        for number, stack in enumerate(found, 1):
+            print(f"{number}. {' + '.join(stack.names)}")
+            for reason in stack.reasons:
+                print(f"   {printable(reason)}")
+    elif found.nearest is not None:
+        missing = ", ".join(map(repr, found.nearest.missing))
+        print(f"No stack can do all of it; missing: {printable(missing)}")
+        if found.nearest.stack is not None:
+            print(f"   nearest: {' + '.join(found.nearest.stack.names)}")
+        for reason in found.nearest.reasons:
+            print(f"   {printable(reason)}")
+    raise typer.Exit(0 if found else EXIT_NO)
+
+
+def _stack(stack: Stack) -> dict[str, Any]:
+    return {"tools": stack.names, "required_config": stack.required_config, "reasons": stack.reasons}
+
+
+def _nearest(miss: Miss | None) -> dict[str, Any] | None:
+    if miss is None:
+        return None
+    return {
+        "tools": miss.stack.names if miss.stack is not None else [],
+        "missing": miss.missing,
+        "reasons": miss.reasons,
+    }

@@ -1,0 +1,85 @@
+"""Code as a user writes it. Nobody runs it: mypy reads it, and a type that changes under a user's feet is an error."""
+
+from collections.abc import Mapping
+from typing import Any, assert_type
+
+from toolcrib import (
+    BaseTool,
+    Catalogue,
+    SafetyLevel,
+    Tool,
+    ToolContext,
+    ToolNotFoundError,
+    ToolRegistry,
+    ToolResult,
+    ToolSpec,
+    create_tool,
+    open_catalogue,
+    tool,
+)
+from toolcrib.dialects import brain
+
+
+@tool
+def add(a: int, b: int = 1) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@tool(name="who", tags=["demo"], timeout_seconds=2.5, safety_level=SafetyLevel.LOW_RISK)
+async def who_calls(context: ToolContext) -> str:
+    """Say who calls."""
+    return context.principal
+
+
+class Greet(BaseTool):
+    name = "greet"
+    description = "Greet somebody."
+    tags = ("demo",)
+
+    async def execute(self, who: str, polite: bool = True) -> str:
+        return f"Good day, {who}." if polite else f"Hi {who}!"
+
+
+def approve(spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
+    return spec.safety_level < SafetyLevel.DANGEROUS and bool(arguments)
+
+
+async def use_the_registry() -> None:
+    assert_type(add, Tool)
+    assert_type(who_calls, Tool)
+    registry = ToolRegistry([add, Greet], approve=approve)
+    assert_type(registry.register(who_calls), Tool)
+    built = create_tool().name("noop").description("Do nothing.").schema({"type": "object"}).implement(print).build()
+    assert_type(built, Tool)
+    assert_type(registry.get("add").spec, ToolSpec)
+    assert_type(registry.get_by_tag("demo"), list[Tool])
+    assert_type(registry.definitions("openai"), list[dict[str, Any]])
+    assert_type(registry.generate_prompt(), str)
+    result = await registry.execute("add", {"a": 1})
+    assert_type(result, ToolResult)
+    assert_type(result.error_code, str | None)
+    for found in registry:
+        assert_type(found, Tool)
+    try:
+        registry.get("nothing")
+    except ToolNotFoundError as error:
+        assert_type(error.name, str)
+
+
+async def use_the_catalogue() -> None:
+    catalogue = open_catalogue("memory:")
+    assert_type(catalogue, Catalogue)
+    catalogue.publish(ToolSpec(name="add", description="Add."))
+    assert_type(catalogue.get("add"), ToolSpec)
+    assert_type(catalogue.tool("add"), Tool)
+    for hit in catalogue.search("add", limit=3):
+        assert_type(hit.spec, ToolSpec)
+        assert_type(hit.score, float)
+
+
+def use_the_brain() -> None:
+    registry = brain.ToolRegistry("tools.json")
+    assert_type(registry.get_tool("playwright"), brain.ToolMetadata | None)
+    assert_type(registry.list_tools(tool_type="browser"), list[brain.ToolMetadata])
+    assert_type(registry.check_compatibility(["a", "b"]), bool)
