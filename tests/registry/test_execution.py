@@ -118,7 +118,8 @@ async def test_approval_may_be_sync_or_async_and_only_true_is_yes() -> None:
     assert (await ToolRegistry(TOOLS, approve=yes).execute("wipe", {"path": "/"})).data == "wiped /"
     assert asked == [("wipe", {"path": "/"})]
     assert (await ToolRegistry(TOOLS, approve=later).execute("wipe", {"path": "/tmp"})).success
-    for approve in (later, broken, lambda spec, arguments: "yes"):
+    answers: list[Any] = [later, broken, lambda spec, arguments: "yes"]
+    for approve in answers:
         refused = await ToolRegistry(TOOLS, approve=approve).execute("wipe", {"path": "/"})
         assert refused.error_code == "approval_required"
 

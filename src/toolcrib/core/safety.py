@@ -29,7 +29,7 @@ class SafetyLevel(str, Enum):
         return self.rank >= SafetyLevel(other).rank
 
     def __str__(self) -> str:
-        return self.value
+        return str(self.value)
 
 
 for _rank, _level in enumerate(SafetyLevel):

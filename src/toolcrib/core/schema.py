@@ -119,15 +119,17 @@ class ArgumentCheck:
             ) from None
         if not valid:
             self._complain(given)
-        if self._absent:
-            for name, value in self._absent.items():
-                if name not in given:
-                    given[name] = copy.deepcopy(value) if isinstance(value, dict | list) else value
-        if self._nested:
-            for name, sub in self._nested.items():
-                if name in given:
-                    given[name] = _filled(given[name], sub)
+        if self._absent or self._nested:
+            self._fill(given)
         return given
+
+    def _fill(self, given: dict[str, Any]) -> None:
+        for name, value in self._absent.items():
+            if name not in given:
+                given[name] = copy.deepcopy(value) if isinstance(value, dict | list) else value
+        for name, sub in self._nested.items():
+            if name in given:
+                given[name] = _filled(given[name], sub)
 
     def _complain(self, given: dict[str, Any]) -> NoReturn:
         # Unknown names first: a misspelt argument also shows up as a missing one.

@@ -11,7 +11,7 @@ from toolcrib.core.tool import Tool
 from toolcrib.define.function import assemble
 
 
-class BaseTool(ABC):
+class BaseTool(ABC):  # noqa: B024 - `execute` is abstract, where a type checker does not look
     """Describe the tool with class attributes named as ToolSpec's fields, and write ``execute``.
 
         class Greet(BaseTool):

@@ -1,4 +1,4 @@
-"""``create_tool()``: a tool step by step. Every step is checked at ``build()``, which names what is wrong or missing."""
+"""``create_tool()``: a tool step by step. ``build()`` checks every step and names what is wrong or missing."""
 
 from __future__ import annotations
 

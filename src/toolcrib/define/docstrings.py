@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import docstring_parser
 
-_NUMPY = re.compile(r"^[ \t]*(Parameters|Returns|Other Parameters|Yields|Raises|Examples)[ \t]*\n[ \t]*-{3,}", re.M)
-_GOOGLE = re.compile(r"^[ \t]*(Args|Arguments|Parameters|Params|Returns|Yields|Raises|Examples?):[ \t]*$", re.M)
-_SPHINX = re.compile(r"^[ \t]*:(param|parameter|arg|argument|key|keyword|returns?|raises?|type)\b", re.M)
+_NUMPY = re.compile(
+    r"^[ \t]*(Parameters|Returns|Other Parameters|Yields|Raises|Examples)[ \t]*\n[ \t]*-{3,}", re.MULTILINE
+)
+_GOOGLE = re.compile(r"^[ \t]*(Args|Arguments|Parameters|Params|Returns|Yields|Raises|Examples?):[ \t]*$", re.MULTILINE)
+_SPHINX = re.compile(r"^[ \t]*:(param|parameter|arg|argument|key|keyword|returns?|raises?|type)\b", re.MULTILINE)
 
 _Parse = Callable[[str], "docstring_parser.Docstring"]
 

@@ -81,4 +81,4 @@ def assemble(function: Callable[..., Any], fields: dict[str, Any]) -> Tool:
 def is_async_callable(function: Callable[..., Any]) -> bool:
     while isinstance(function, functools.partial):
         function = function.func
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)

@@ -67,7 +67,7 @@ def _split_field(hint: Any, default: Any) -> tuple[Any, Any]:
     """An annotation and a default, from ``x: int = Field(3, ge=0)`` too."""
     if not isinstance(default, FieldInfo):
         return hint, default
-    value = default.get_default(call_default_factory=not default.default_factory_takes_validated_data)
+    value = default.get_default(call_default_factory=True, validated_data={})
     return annotated_with(hint, default), inspect.Parameter.empty if value is PydanticUndefined else value
 
 

@@ -86,7 +86,7 @@ def _collect(discovery: Discovery, source: str, load: Any) -> None:
         for thing in _things(load()):
             tool = as_tool(thing)
             discovery.found.append(Found(source, thing, tool))
-    except (Exception, SystemExit) as error:  # a plugin is somebody else's code
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin is somebody else's code
         discovery.note_problem(source, f"{type(error).__name__}: {error}")
 
 

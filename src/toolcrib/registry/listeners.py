@@ -39,5 +39,5 @@ class Listeners:
         for handler in self._handlers.get(event.event, ()):
             try:
                 handler(event)
-            except Exception:  # a listener is somebody else's code: it must not harm the registry
+            except Exception:  # noqa: BLE001 - a listener is somebody else's code: it must not harm the registry
                 _log.exception("a handler of %r raised", event.event)

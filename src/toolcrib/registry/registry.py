@@ -26,8 +26,8 @@ from toolcrib.registry.listeners import Handler, Listeners
 class ToolRegistry:
     """Holds live tools: register, look up, filter, search, hand over, execute. Safe to use from several threads.
 
-    ``highest_safety_level`` is what runs without asking; above it ``approve(spec, arguments)`` is asked, and where there
-    is nobody to ask the call is refused. ``policy`` is asked before every call, ``audit`` told of it.
+    ``highest_safety_level`` is what runs without asking; above it ``approve(spec, arguments)`` is asked, and where
+    there is nobody to ask the call is refused. ``policy`` is asked before every call, ``audit`` told of it.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class ToolRegistry:
         return selection.search(self.get_all(), text, limit)
 
     def for_model(self, capabilities: Iterable[str]) -> ToolRegistry:
-        """A registry of the tools that a model with these capabilities can use; its ``left_out`` says why not others."""
+        """A registry of the tools that a model with these capabilities can use; ``left_out`` says why not others."""
         has = frozenset(str(capability) for capability in capabilities)
         fitting = ToolRegistry()
         fitting._guard = self._guard

@@ -31,7 +31,7 @@ def _test(field: str, wanted: Any) -> Test:
             raise InvalidQueryError(f"name_pattern {wanted!r} is not a regular expression: {error}") from None
         return lambda spec: pattern.match(spec.name) is not None
     if field not in ToolSpec.model_fields:
-        return lambda spec: field in spec.metadata and spec.metadata[field] == wanted
+        return lambda spec: field in spec.metadata and bool(spec.metadata[field] == wanted)
     if _holds_many(field):
         everything = {wanted} if isinstance(wanted, str) else set(wanted)
         return lambda spec: everything <= set(getattr(spec, field))
@@ -39,7 +39,7 @@ def _test(field: str, wanted: Any) -> Test:
 
 
 def _holds_many(field: str) -> bool:
-    return ToolSpec.model_fields[field].default == ()
+    return isinstance(ToolSpec.model_fields[field].default, tuple)
 
 
 def check_criteria(criteria: Mapping[str, Any], tools: Iterable[Tool]) -> None:

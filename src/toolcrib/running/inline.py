@@ -6,6 +6,7 @@ import asyncio
 import time
 import types
 from collections.abc import Coroutine, Generator
+from functools import partial
 from typing import Any
 
 from toolcrib.core.context import ToolContext
@@ -75,10 +76,10 @@ def _resumed(coroutine: Coroutine[Any, Any, Any], waiting_on: Any) -> Generator[
             coroutine.close()
             raise
         except BaseException as error:  # whatever the loop throws in belongs to the coroutine
-            step, payload = coroutine.throw, error
+            step = partial(coroutine.throw, error)
         else:
-            step, payload = coroutine.send, value
+            step = partial(coroutine.send, value)
         try:
-            waiting_on = step(payload)
+            waiting_on = step()
         except StopIteration as done:
             return done.value

@@ -1,7 +1,7 @@
 """Run in a thread: for plain functions, which may hold state of this process and may block.
 
-Nobody can stop a thread. So a call past its deadline is answered, its thread is counted for as long as it goes on, and a
-tool with too many of those refuses new calls. Threads are daemons: a stuck one does not keep the program from ending.
+Nobody can stop a thread. So a call past its deadline is answered, its thread is counted for as long as it goes on, and
+a tool with too many of those refuses new calls. Threads are daemons: a stuck one does not keep the program from ending.
 """
 
 from __future__ import annotations

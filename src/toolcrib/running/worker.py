@@ -6,6 +6,8 @@ Messages are pickles of plain tuples over one socket:
     worker -> parent   ("value", value) | ("error", pickle of the exception or None, type name, text, traceback)
 """
 
+from __future__ import annotations
+
 import importlib
 import inspect
 import io
@@ -14,14 +16,18 @@ import pickle
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from multiprocessing.connection import Connection
+from typing import Any
+
+Functions = dict[tuple[Any, ...], Callable[..., Any]]
 
 
 def main(call_fd: int, life_fd: int) -> None:
     threading.Thread(target=_die_with_parent, args=(life_fd,), daemon=True).start()
     calls = Connection(call_fd)
     sys.path[:] = calls.recv()
-    functions: dict = {}
+    functions: Functions = {}
     while True:
         try:
             function, keywords = pickle.loads(calls.recv_bytes())
@@ -39,7 +45,7 @@ def _die_with_parent(fd: int) -> None:
     os._exit(1)
 
 
-def _answer(functions: dict, function: tuple, keywords: dict) -> bytes:
+def _answer(functions: Functions, function: tuple[Any, ...], keywords: dict[str, Any]) -> bytes:
     try:
         if function not in functions:
             functions[function] = _load(function)
@@ -53,17 +59,20 @@ def _answer(functions: dict, function: tuple, keywords: dict) -> bytes:
         return _failure(error)
 
 
-async def _awaited(value):
+async def _awaited(value: Any) -> Any:
     return await value
 
 
-def _load(function: tuple):
+def _load(function: tuple[Any, ...]) -> Callable[..., Any]:
+    target: Any
     if function[0] == "pickle":
-        return pickle.loads(function[1])
-    target = importlib.import_module(function[1])
-    for part in function[2].split("."):
-        target = getattr(target, part)
-    return getattr(target, "function", target)
+        target = pickle.loads(function[1])
+    else:
+        target = importlib.import_module(function[1])
+        for part in function[2].split("."):
+            target = getattr(target, part)
+    found: Callable[..., Any] = getattr(target, "function", target)  # a tool stands under its function's name
+    return found
 
 
 def _failure(error: BaseException) -> bytes:
