@@ -39,11 +39,11 @@ class ToolExample(_Value):
 class Binding(_Value):
     """How a catalogued spec becomes runnable, as data; empty means that only its description is known."""
 
-    python: str = Field("", description="'package.module:attribute' of a tool, a function or a tool class")
-    service_url: str = Field("", description="an HTTP service that takes the arguments as JSON")
-    system_function_rpc_id: str = Field("", description="a function that the host process has registered")
-    source_code_link: str = Field("", description="an uploaded bundle")
-    mcp: str = Field("", description="an MCP server's address or command")
+    python: str = Field(default="", description="'package.module:attribute' of a tool, a function or a tool class")
+    service_url: str = Field(default="", description="an HTTP service that takes the arguments as JSON")
+    system_function_rpc_id: str = Field(default="", description="a function that the host process has registered")
+    source_code_link: str = Field(default="", description="an uploaded bundle")
+    mcp: str = Field(default="", description="an MCP server's address or command")
 
     def __bool__(self) -> bool:
         return any(self.__dict__.values())
@@ -96,7 +96,7 @@ class ToolSpec(_Value):
     # Execution
     execution_mode: str = ""
     isolation: Isolation = ""
-    timeout_seconds: float | None = Field(None, gt=0, allow_inf_nan=False)
+    timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     safety_level: SafetyLevel = SafetyLevel.SAFE
     binding: Binding = Field(default_factory=Binding)
     # Governance

@@ -65,7 +65,7 @@ def _literal_schema(values: tuple[Any, ...]) -> JsonSchema | None:
     kinds = {type(value) for value in values}
     if not kinds <= _LITERALS.keys():
         return None
-    schema: JsonSchema = {"enum": list(values)} if len(values) > 1 else {"const": values[0]}
+    schema: JsonSchema = {"const": values[0]} if len(values) == 1 else {"enum": list(values)}
     if len(kinds) == 1:
         schema["type"] = _LITERALS[kinds.pop()]
     return schema
