@@ -35,12 +35,7 @@ def test_references_lead_somewhere() -> None:
     parameters = {
         "type": "object",
         "properties": {"home": {"$ref": "#/$defs/Address"}},
-        "$defs": {
-            "Address": {
-                "type": "object",
-                "properties": {"street": {"type": "string"}, "next": {"$ref": "#/$defs/Address"}},
-            }
-        },
+        "$defs": {"Address": address},
         "required": ["home"],
     }
     made = document(ToolSpec(name="move.house", description="d", parameters=parameters, returns={"type": "integer"}))

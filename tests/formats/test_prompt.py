@@ -188,7 +188,7 @@ def test_instructions_make_up_a_call_where_there_is_no_example() -> None:
         ({"type": "array", "items": {"type": "string"}}, "x?: list[str]"),
         ({"type": "array"}, "x?: list"),
         ({"type": "object"}, "x?: dict"),
-        ({"$ref": "#/$defs/P"}, 'x?: {a: int, b?: "s"}'),
+        ({"$ref": "#/$defs/P"}, "x?: {a: int, b?: str}"),
         ({"const": 1}, "x?: 1"),
         ({"type": "array", "items": {"$ref": "#/$defs/Loop"}}, "x?: list[{next?: {next?: Any}}]"),
         ({}, "x?: Any"),
