@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
 
 from toolcrib.catalogue import Catalogue
@@ -17,6 +17,7 @@ from toolcrib.core.tool import Tool
 from toolcrib.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from toolcrib.adapters.outbox import OutboxDeliverer
     from toolcrib.ports import AuditLog, Blobs, Index, Policy, Seal, Store
 
 SHIPPED_MODULES = ("toolcrib.toolsets",)
@@ -31,12 +32,13 @@ def open_catalogue(
     *,
     functions: Mapping[str, Any] | None = None,
     python_modules: Sequence[str] = (),
-    cleanups: Sequence[Callable[[ToolSpec], None]] = (),
+    cleanups: Sequence[Callable[[ToolSpec], None]] | None = None,
 ) -> Catalogue:
     """The catalogue at ``url``, or where the settings say.
 
     ``functions`` are those that system bindings may name; ``python_modules`` are those that python bindings may
-    import, beside the settings' own. Deletions that a crash interrupted are finished before this returns.
+    import, beside the settings' own; ``cleanups`` stand in for the one that removes a deleted tool's bundle.
+    Deletions that a crash interrupted are finished before this returns.
     """
     settings = settings or load_settings()
     if url is not None:
@@ -60,8 +62,8 @@ def open_catalogue(
         audit=open_audit(settings.store_url),
         seal=open_seal(settings, shared=store.remote),
         bind=bind,
-        cleanups=cleanups,
-        announce=bool(settings.policy_webhook_url),
+        cleanups=[_remove_bundle(settings)] if cleanups is None else cleanups,
+        announce=bool(settings.events_receiver),
     )
     holder.append(catalogue)
     catalogue.recover()
@@ -89,6 +91,11 @@ def open_store(url: str) -> Store:
 
 
 def open_index(store: Store) -> Index:
+    """The store's own full-text index where it keeps one, else one in memory that follows the store."""
+    if hasattr(store, "search_text"):
+        from toolcrib.adapters.indexes.store_text import StoreTextIndex, TextStore
+
+        return StoreTextIndex(cast("TextStore", store))
     from toolcrib.adapters.indexes.derived import DerivedIndex
 
     return DerivedIndex(store)
@@ -135,7 +142,29 @@ def open_policy(settings: Settings) -> Policy | None:
     """Who decides, or None where everything is allowed."""
     if settings.policy == "allow":
         return None
-    raise SettingsError(f"policy {settings.policy!r} is not available")
+    if settings.policy == "cedar":
+        from toolcrib.adapters.policies.cedar import CedarPolicy
+
+        return CedarPolicy(Path(_needed(settings, "policy_file")).expanduser())
+    from toolcrib.adapters.policies.webhook import WebhookPolicy
+
+    return WebhookPolicy(
+        _needed(settings, "policy_webhook_url"),
+        secret=settings.policy_webhook_secret,
+        seconds=settings.policy_webhook_timeout,
+        fail_open=settings.policy_webhook_open,
+    )
+
+
+def open_outbox(settings: Settings, store: Store) -> OutboxDeliverer | None:
+    """Tells the events' receiver of every change, once it is started; None where the settings name no receiver."""
+    if not settings.events_receiver:
+        return None
+    from toolcrib.adapters.outbox import DeliveryOptions, OutboxDeliverer, as_event, as_registration
+
+    shape = as_registration if settings.events_shape == "registration" else as_event
+    options = DeliveryOptions(secret=settings.events_secret or settings.policy_webhook_secret)
+    return OutboxDeliverer(store, settings.events_receiver, options, shape=shape)
 
 
 def open_blobs(settings: Settings) -> Blobs:
@@ -162,6 +191,26 @@ def bound_tool(
 
         return python_tool(spec, (*SHIPPED_MODULES, *settings.python_modules, *python_modules))
     raise ToolValidationError(f"{spec.name!r} cannot run: its binding says nothing of how")
+
+
+def _remove_bundle(settings: Settings) -> Callable[[ToolSpec], None]:
+    """Removes a deleted tool's bundle. The blobs are opened when there is one: most tools have none."""
+
+    def remove(spec: ToolSpec) -> None:
+        from toolcrib.catalogue.bundles import remove_bundle
+        from toolcrib.formats.bundle import bundle_digest
+
+        if bundle_digest(spec.binding.source_code_link) is not None:
+            remove_bundle(open_blobs(settings))(spec)
+
+    return remove
+
+
+def _needed(settings: Settings, name: str) -> str:
+    value: str = getattr(settings, name)
+    if not value:
+        raise SettingsError(f"policy {settings.policy!r} needs the setting {name!r}; set TOOLCRIB_{name.upper()}")
+    return value
 
 
 def file_path(url: str) -> Path:

@@ -98,6 +98,13 @@ class Settings:
     policy_webhook_secret: str = _setting("", "Signs what the policy service is sent.", secret=True)
     policy_webhook_open: bool = _setting(False, "Allow what the policy service cannot be asked about.")
     policy_webhook_timeout: float = _setting(5.0, "Seconds to wait for the policy service.")
+    events_url: str = _setting("", "Who is told of every change; by default the policy service.")
+    events_secret: str = _setting("", "Signs the events; by default the policy service's secret.", secret=True)
+    events_shape: str = _setting(
+        "event",
+        "The body of an event: as it was committed, or as a Policy DB registers a tool.",
+        choices=("event", "registration"),
+    )
 
     python_modules: tuple[str, ...] = _setting(
         (), "Modules that python bindings may import, with those below them; * means any."
@@ -137,6 +144,10 @@ class Settings:
     @property
     def service_url(self) -> str:
         return (self.public_url or f"http://{self.host}:{self.port}").rstrip("/")
+
+    @property
+    def events_receiver(self) -> str:
+        return self.events_url or self.policy_webhook_url
 
     @property
     def secrets(self) -> Secrets:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from toolcrib.core.errors import ToolcribError
 from toolcrib.core.query import parse
 from toolcrib.core.spec import Binding, ToolSpec
+from toolcrib.formats.bundle import bundle_digest
 from toolcrib.ports import OutboxEntry, Store
 
 _log = logging.getLogger(__name__)
@@ -54,10 +56,16 @@ class Cleaning:
 
     def _clean(self, spec: ToolSpec) -> None:
         link = spec.binding.source_code_link
-        if link and self.store.count(parse({"binding.source_code_link": link})):
+        if link and self.store.count(parse({"binding.source_code_link": _same_bundle(link)})):
             return  # another tool, or the same one published again, has the same bundle
         for cleanup in self.cleanups:
             cleanup(spec)
 
     def _deletions(self) -> list[OutboxEntry]:
         return [entry for entry in self.store.outbox(limit=_ALL) if entry.payload.get("event") == "tool.deleted"]
+
+
+def _same_bundle(link: str) -> Any:
+    """The same code may have been published under another address of the service."""
+    digest = bundle_digest(link)
+    return link if digest is None else {"$regex": f"/bundles/{digest}/"}

@@ -27,9 +27,14 @@ _WORD = re.compile(r"[^\W_]+")
 
 def words(text: str) -> list[str]:
     """The words of a text in lower case, without accents or a plural's s; identifiers come apart."""
+    return [singular(word) for word in raw_words(text)]
+
+
+def raw_words(text: str) -> list[str]:
+    """As :func:`words`, plurals as they stand."""
     plain = unicodedata.normalize("NFKD", _CAMEL.sub(" ", text))
     bare = "".join(character for character in plain if not unicodedata.combining(character))
-    return [_singular(word) for word in _WORD.findall(bare.lower())]
+    return _WORD.findall(bare.lower())
 
 
 def words_by_field(document: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -50,7 +55,7 @@ def _texts(name: str, document: Mapping[str, Any]) -> Iterator[str]:
         yield from (item for item in value if isinstance(item, str))
 
 
-def _singular(word: str) -> str:
+def singular(word: str) -> str:
     if len(word) > 4 and word.endswith("ies"):
         return f"{word[:-3]}y"
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
