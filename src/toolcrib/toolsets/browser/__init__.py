@@ -1,0 +1,49 @@
+"""Tools that drive a real browser.
+
+    async with BrowserSession() as session:
+        tools = browser_registry(session)
+        await tools.execute("goto", {"url": "https://example.com"})
+        outline = await tools.execute("snapshot")
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolcrib import ToolRegistry, ToolSpec
+from toolcrib.toolsets.browser.chromium import Chromium, find_chromium
+from toolcrib.toolsets.browser.definition import definitions
+from toolcrib.toolsets.browser.domains import DomainRules
+from toolcrib.toolsets.browser.failures import BrowserError
+from toolcrib.toolsets.browser.recording import Difference, Replay, Script, Step
+from toolcrib.toolsets.browser.secrecy import Secret
+from toolcrib.toolsets.browser.session import BrowserSession
+from toolcrib.toolsets.browser.sessions import BrowserSessions
+from toolcrib.toolsets.browser.standalone import standalone_tool
+
+__all__ = [
+    "BrowserError",
+    "BrowserSession",
+    "BrowserSessions",
+    "Chromium",
+    "Difference",
+    "DomainRules",
+    "Replay",
+    "Script",
+    "Secret",
+    "Step",
+    "browser_registry",
+    "browser_specs",
+    "find_chromium",
+    "standalone_tool",
+]
+
+
+def browser_registry(session: BrowserSession, **options: Any) -> ToolRegistry:
+    """Every browser tool, bound to the session. ``options`` are those of ToolRegistry: safety ceiling, approval, audit."""
+    return ToolRegistry((definition.bind(session) for definition in definitions().values()), **options)
+
+
+def browser_specs() -> list[ToolSpec]:
+    """What the browser tools are, for a catalogue; no browser is started and Playwright need not be installed."""
+    return [definition.spec for definition in definitions().values()]

@@ -1,0 +1,122 @@
+"""Chromium: found, started, and gone when it should be."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolcrib import MissingDependencyError
+from toolcrib.toolsets.browser.page import ENGINE, ENGINE_NAME
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Playwright
+
+_KNOWN_PLACES = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "/usr/bin/chromium",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+)
+_ARGUMENTS = (
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-quic",
+    # WebRTC would otherwise send UDP past any proxy, and so past the domain rules.
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+)
+
+
+def find_chromium(path: str = "", own: str = "") -> str:
+    """The browser to start: the one named, ``TOOLCRIB_CHROMIUM``, Playwright's own, or one of the system's."""
+    named = path or os.environ.get("TOOLCRIB_CHROMIUM", "")
+    if named:
+        found = shutil.which(named)
+        if found is None:
+            raise MissingDependencyError(f"the browser {named!r}", "apt install chromium, or set TOOLCRIB_CHROMIUM")
+        return found
+    if own and Path(own).is_file():
+        return own
+    for place in _KNOWN_PLACES:
+        if found := shutil.which(place):
+            return found
+    raise MissingDependencyError("Chromium", "apt install chromium, or: playwright install chromium")
+
+
+class Chromium:
+    """One browser process, which several sessions may share. It starts when first needed."""
+
+    def __init__(self, path: str = "", *, headless: bool = True, arguments: tuple[str, ...] = ()) -> None:
+        self._path = path
+        self._headless = headless
+        self._arguments = arguments
+        self._playwright: Playwright | None = None
+        self._browser: Browser | None = None
+        self._starting = asyncio.Lock()
+
+    @property
+    def running(self) -> bool:
+        return self._browser is not None and self._browser.is_connected()
+
+    async def browser(self) -> Browser:
+        """The running browser; a dead one is replaced."""
+        async with self._starting:
+            if self._browser is not None and self._browser.is_connected():
+                return self._browser
+            await self._stop()
+            try:
+                self._browser = await self._start()
+            except BaseException:
+                await self._stop()
+                raise
+            return self._browser
+
+    async def _start(self) -> Browser:
+        try:
+            from playwright.async_api import async_playwright
+        except ImportError:
+            raise MissingDependencyError("Playwright", "pip install 'toolcrib[browser]'") from None
+        self._playwright = await async_playwright().start()
+        await self._playwright.selectors.register(ENGINE_NAME, ENGINE)
+        chromium = self._playwright.chromium
+        return await chromium.launch(
+            executable_path=find_chromium(self._path, chromium.executable_path),
+            headless=self._headless,
+            args=[*_ARGUMENTS, *self._arguments],
+            chromium_sandbox=not _is_root(),
+        )
+
+    async def close(self) -> None:
+        async with self._starting:
+            await self._stop()
+
+    async def _stop(self) -> None:
+        browser, self._browser = self._browser, None
+        playwright, self._playwright = self._playwright, None
+        if playwright is None:
+            return
+        from playwright.async_api import Error
+
+        if browser is not None:
+            with contextlib.suppress(Error):  # it is dead already: that is what we want
+                await browser.close()
+        await playwright.stop()
+
+    async def __aenter__(self) -> Chromium:
+        await self.browser()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+def _is_root() -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() == 0

@@ -1,0 +1,125 @@
+"""How a browser tool is written: an async function whose first parameter is the session.
+
+    @browser_tool(category="interaction", safety_level=SafetyLevel.LOW_RISK, examples=['hover(selector="Menu")'])
+    async def hover(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> dict[str, Any]:
+        "Move the mouse over an element."
+
+It becomes a tool when it is bound to a session; its spec is there without one.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Annotated, Any, Protocol
+
+from toolcrib import SafetyLevel, Tool, ToolExample, ToolResult, ToolSpec, tool
+
+Function = Callable[..., Awaitable[Any]]
+
+Element = Annotated[
+    str, "The element: a CSS selector, a handle from snapshot (such as e12), or plain words (such as 'Sign in button')"
+]
+Timeout = Annotated[float, "How long to wait for the element, in milliseconds"]
+
+_STANDALONE = "toolcrib.toolsets.browser.standalone"
+_EVERY: dict[str, Definition] = {}
+_ORDER = ("navigation", "interaction", "form", "extraction", "system", "session", "search", "utility")
+
+
+class Caller(Protocol):
+    """What runs a definition: a session."""
+
+    def call(self, definition: Definition, arguments: dict[str, Any]) -> Awaitable[ToolResult]: ...
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A tool before it has a session."""
+
+    name: str
+    function: Function
+    fields: dict[str, Any] = field(repr=False)
+
+    @cached_property
+    def spec(self) -> ToolSpec:
+        return self.bind(_NoSession()).spec
+
+    @cached_property
+    def _shape(self) -> tuple[inspect.Signature, dict[str, Any]]:
+        signature = inspect.signature(self.function)
+        parameters = list(signature.parameters.values())[1:]
+        hints = typing.get_type_hints(self.function, include_extras=True, localns=_session_type())
+        kept = {parameter.name: hints[parameter.name] for parameter in parameters}
+        return signature.replace(parameters=parameters), kept | {"return": ToolResult}
+
+    def bind(self, caller: Caller) -> Tool:
+        """The tool that runs in this session."""
+
+        async def run(**arguments: Any) -> ToolResult:
+            return await caller.call(self, arguments)
+
+        run.__name__ = run.__qualname__ = self.name
+        run.__doc__ = self.function.__doc__
+        run.__signature__, run.__annotations__ = self._shape  # type: ignore[attr-defined]
+        return tool(run, **self.fields)
+
+
+class _NoSession:
+    async def call(self, definition: Definition, arguments: dict[str, Any]) -> ToolResult:
+        raise AssertionError("a spec is not run")
+
+
+def browser_tool(
+    *,
+    category: str,
+    examples: Sequence[str],
+    returns: str,
+    name: str = "",
+    safety_level: SafetyLevel = SafetyLevel.SAFE,
+    timeout_seconds: float = 30.0,
+    requires_page: bool = True,
+    **fields: Any,
+) -> Callable[[Function], Function]:
+    """Add a function to the browser's tools."""
+
+    def add(function: Function) -> Function:
+        own = name or function.__name__
+        _EVERY[own] = Definition(
+            own,
+            function,
+            {
+                "name": own,
+                "category": category,
+                "tool_type": "browser",
+                "tags": ("browser", category),
+                "examples": [ToolExample(call=example) for example in examples],
+                "returns_description": returns,
+                "safety_level": safety_level,
+                "timeout_seconds": timeout_seconds,
+                "requires_page": requires_page,
+                "binding": {"python": f"{_STANDALONE}:{own}"},
+                "package_name": "playwright",
+                "pip_install_command": "pip install 'toolcrib[browser]'",
+                **fields,
+            },
+        )
+        return function
+
+    return add
+
+
+def definitions() -> dict[str, Definition]:
+    """Every browser tool by name, category after category."""
+    import toolcrib.toolsets.browser.tools  # noqa: F401  the tools add themselves
+
+    return dict(sorted(_EVERY.items(), key=lambda entry: _ORDER.index(entry[1].fields["category"])))
+
+
+def _session_type() -> dict[str, Any]:
+    from toolcrib.toolsets.browser.session import BrowserSession
+
+    return {"BrowserSession": BrowserSession}

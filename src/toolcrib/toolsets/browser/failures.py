@@ -1,0 +1,123 @@
+"""What can go wrong in a browser, said so that the caller knows what to do next.
+
+    BrowserError (ToolcribError)       browser_failed
+    ├── ElementNotFoundError           element_not_found    nothing on the page is what was asked for
+    ├── ElementNotReadyError           element_not_ready    it is there, but hidden, covered or disabled
+    ├── NavigationError                navigation_failed    the address did not open
+    ├── DomainDeniedError              domain_denied        the domain rules say no
+    ├── PageTimeoutError               timeout              the page did not do it in time
+    ├── BrowserCrashedError            browser_crashed      the browser or the tab died
+    ├── PathDeniedError                path_denied          a file outside the session's folders
+    ├── SecretDeniedError              secret_denied        a secret has no business on this page
+    ├── NotConfiguredError             missing_config       the session was not given what the tool needs
+    └── BadInputError                  invalid_arguments    an argument cannot be what it is
+
+``retryable`` says whether the same call can help later, ``recoverable`` whether the task can go on some other way.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from toolcrib import ToolcribError, ToolResult
+
+
+class BrowserError(ToolcribError):
+    """``details`` go into the metadata of the result."""
+
+    code = "browser_failed"
+    recoverable = True
+
+    def __init__(self, message: str, *, retryable: bool | None = None, **details: Any) -> None:
+        super().__init__(message)
+        self.can_retry = type(self).retryable if retryable is None else retryable
+        self.details = details
+
+    def as_result(self) -> ToolResult:
+        return ToolResult.failure_result(
+            self.message, self.code, retryable=self.can_retry, recoverable=self.recoverable, **self.details
+        )
+
+
+class ElementNotFoundError(BrowserError):
+    code = "element_not_found"
+    retryable = True
+
+
+class ElementNotReadyError(BrowserError):
+    code = "element_not_ready"
+    retryable = True
+
+
+class NavigationError(BrowserError):
+    code = "navigation_failed"
+    retryable = True
+
+
+class DomainDeniedError(BrowserError):
+    code = "domain_denied"
+
+
+class PageTimeoutError(BrowserError):
+    code = "timeout"
+    retryable = True
+
+
+class BrowserCrashedError(BrowserError):
+    code = "browser_crashed"
+    retryable = True
+
+
+class PathDeniedError(BrowserError):
+    code = "path_denied"
+
+
+class SecretDeniedError(BrowserError):
+    code = "secret_denied"
+
+
+class NotConfiguredError(BrowserError):
+    code = "missing_config"
+
+
+class BadInputError(BrowserError):
+    code = "invalid_arguments"
+
+
+_OBSTACLES = (
+    (re.compile(r"(<[^>]{1,80}>).{0,80}intercepts pointer events", re.DOTALL), "it is covered by {}"),
+    (re.compile(r"element is (not visible|not enabled|not editable|outside of the viewport|not stable)"), "it is {}"),
+    (re.compile(r"(did not find some options)"), "it has no such option"),
+)
+_UNREACHABLE = re.compile(r"net::(ERR_\w+)")
+_GONE = ("Target closed", "has been closed", "Browser closed", "browser has disconnected", "Connection closed")
+
+
+def obstacle(text: str) -> str:
+    """What stood in the way, read off Playwright's log of its attempts."""
+    for pattern, sentence in _OBSTACLES:
+        if found := pattern.search(text):
+            return sentence.format(found.group(1))
+    return ""
+
+
+def translated(error: Exception, doing: str) -> BrowserError:
+    """Playwright's error as one of ours; ``doing`` names the call."""
+    text = str(error)
+    first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
+    if reason := _UNREACHABLE.search(text):
+        return NavigationError(f"{doing}: the address did not open ({reason.group(1)})", reason=reason.group(1))
+    if found := obstacle(text):
+        return ElementNotReadyError(f"{doing}: the element is there, but {found}", obstacle=found)
+    if "crashed" in first:
+        return BrowserCrashedError(f"{doing}: the tab crashed; the next call opens a new one")
+    if any(sign in first for sign in _GONE):
+        return BrowserError(f"{doing}: the tab was closed in the middle of the call", retryable=True)
+    if "Timeout" in first:
+        return PageTimeoutError(f"{doing}: the page did not get there in time ({_shortened(first)})")
+    return BrowserError(f"{doing}: {_shortened(first)}")
+
+
+def _shortened(line: str) -> str:
+    return re.sub(r"^(Page|Locator|Frame|Mouse|Keyboard|BrowserContext)\.\w+: ", "", line)[:300]

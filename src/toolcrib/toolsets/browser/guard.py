@@ -1,0 +1,128 @@
+"""The only way out of a guarded browser: a proxy on loopback that holds the domain rules against every connection.
+
+Rules inside the browser miss what its request hooks miss: later hops of a redirect, WebSockets, service workers. A
+connection that is never made cannot be missed. Each accepted connection leads to one checked host and nowhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from toolcrib.toolsets.browser.domains import DomainRules
+
+REFUSED_HEADER = "x-toolcrib-refused"
+_HEAD_LIMIT = 256 * 1024
+_CHUNK = 64 * 1024
+_HOP_HEADERS = (b"proxy-connection:", b"connection:", b"proxy-authorization:", b"keep-alive:")
+
+
+class GuardProxy:
+    """An HTTP proxy for one session. ``on_refused(url, reason)`` hears of everything it turned away."""
+
+    def __init__(self, rules: DomainRules, on_refused: Callable[[str, str], None]) -> None:
+        self._rules = rules
+        self._on_refused = on_refused
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.address = ""
+
+    async def start(self) -> None:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=_HEAD_LIMIT)
+        self.address = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    async def close(self) -> None:
+        if self._server is None:
+            return
+        self._server.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._server.wait_closed()
+        self._server = None
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            await self._serve(reader, writer)
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError, asyncio.CancelledError):
+            pass  # the browser or the server hung up, or spoke nonsense: the connection ends, nothing else does
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        line, _, rest = head.partition(b"\r\n")
+        method, target, _version = line.decode("latin-1").split(" ", 2)
+        tunnel = method == "CONNECT"
+        parts = urlsplit(f"//{target}" if tunnel else target)
+        host, port = parts.hostname or "", parts.port or (443 if tunnel else 80)
+        addresses, refusal = await self._checked(host, port)
+        if refusal:
+            self._on_refused(f"https://{target}" if tunnel else target, refusal)
+            return await _answer(writer, "403 Forbidden", refusal)
+        try:
+            upstream_reader, upstream = await _connect(addresses, port)
+        except OSError as error:
+            return await _answer(writer, "502 Bad Gateway", f"{host} did not answer: {error}", refused=False)
+        try:
+            if tunnel:
+                writer.write(b"HTTP/1.1 200 Connection Established\r\n\r\n")
+            else:
+                path = parts._replace(scheme="", netloc="").geturl() or "/"
+                upstream.write(_rewritten(method, path, rest))
+            await asyncio.gather(_pipe(reader, upstream), _pipe(upstream_reader, writer))
+        finally:
+            upstream.close()
+
+    async def _checked(self, host: str, port: int) -> tuple[list[str], str]:
+        """The addresses of the host, or why it may not be reached. The name is resolved once, so it cannot change."""
+        if refusal := self._rules.why_not(host, port):
+            return [], refusal
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except OSError:
+            return [], ""
+        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+        return addresses, self._rules.why_not_address(host, addresses)
+
+
+async def _connect(addresses: list[str], port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    error: OSError = OSError("the name does not resolve")
+    for address in addresses:
+        try:
+            return await asyncio.open_connection(address, port)
+        except OSError as failed:
+            error = failed
+    raise error
+
+
+def _rewritten(method: str, path: str, headers: bytes) -> bytes:
+    """The request as its server wants it. One request a connection, because the next may be for another host."""
+    kept = [line for line in headers.split(b"\r\n") if line and not line.lower().startswith(_HOP_HEADERS)]
+    upgrade = any(line.lower().startswith(b"upgrade:") for line in kept)
+    kept.append(b"Connection: Upgrade" if upgrade else b"Connection: close")
+    return f"{method} {path} HTTP/1.1\r\n".encode("latin-1") + b"\r\n".join(kept) + b"\r\n\r\n"
+
+
+async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while data := await reader.read(_CHUNK):
+            writer.write(data)
+            await writer.drain()
+        if writer.can_write_eof():
+            writer.write_eof()
+
+
+async def _answer(writer: asyncio.StreamWriter, status: str, reason: str, *, refused: bool = True) -> None:
+    body = f"Toolcrib did not open this address: {reason}.\n".encode()
+    mark = f"{REFUSED_HEADER}: 1\r\n" if refused else ""
+    head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\n{mark}Connection: close\r\n\r\n"
+    writer.write(head.encode() + body)
+    await writer.drain()

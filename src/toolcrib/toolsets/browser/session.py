@@ -1,0 +1,337 @@
+"""BrowserSession: one person's browser, as an agent has it."""
+
+from __future__ import annotations
+
+import asyncio
+import bisect
+import contextlib
+import dataclasses
+import logging
+import shutil
+import tempfile
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from toolcrib import ToolResult
+from toolcrib.toolsets.browser.chromium import Chromium
+from toolcrib.toolsets.browser.definition import Definition, definitions
+from toolcrib.toolsets.browser.domains import DomainRules
+from toolcrib.toolsets.browser.failures import BrowserCrashedError, BrowserError, DomainDeniedError, translated
+from toolcrib.toolsets.browser.guard import GuardProxy
+from toolcrib.toolsets.browser.page import CALL, SCRIPT
+from toolcrib.toolsets.browser.recording import Replay, Script, Step, replay, step_of
+from toolcrib.toolsets.browser.secrecy import Secret, Secrets
+from toolcrib.toolsets.browser.tabs import Tab, Tabs
+from toolcrib.toolsets.browser.video import Film
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext, Frame, Page
+
+Model = Callable[[str, dict[str, Any]], Awaitable[Any]]
+"""``await model(task, material)``: asked by ``navigate`` and ``extract_structured`` where their own means end."""
+AskUser = Callable[[str], Awaitable[str]]
+SearchProvider = Callable[["BrowserSession", str, int], Awaitable[list[dict[str, Any]]]]
+CaptchaSolver = Callable[[dict[str, Any]], Awaitable[str]]
+
+_log = logging.getLogger("toolcrib.browser")
+_MISSING = object()
+
+
+@dataclass(eq=False, kw_only=True)
+class BrowserSession:
+    """Tabs, cookies, files and rules of their own. Starts when first used; leave it with ``async with`` or ``close()``.
+
+    ``folder`` receives downloads, pictures, traces and saved states, and ``uploads`` (the same, unless given) is where
+    files may be taken from; without a folder there is one that disappears with the session.
+    """
+
+    name: str = "default"
+    chromium: Chromium | str = ""
+    headless: bool = True
+    domains: DomainRules = DomainRules()
+    secrets: Mapping[str, str | Secret] = field(default_factory=dict, repr=False)
+    folder: Path | str = ""
+    uploads: Path | str = ""
+    state: Path | str = ""
+    trace: bool = False
+    video: bool = False
+    viewport: tuple[int, int] = (1280, 800)
+    locale: str = ""
+    user_agent: str = ""
+    max_tabs: int = 20
+    service_workers: Literal["allow", "block"] = "block"
+    model: Model | None = None
+    ask_user: AskUser | None = None
+    search: SearchProvider | str = ""
+    captcha_solver: CaptchaSolver | None = None
+
+    def __post_init__(self) -> None:
+        self._own_chromium = not isinstance(self.chromium, Chromium)
+        self._browser = (
+            self.chromium if isinstance(self.chromium, Chromium) else Chromium(self.chromium, headless=self.headless)
+        )
+        self.files = Path(self.folder) if self.folder else Path(tempfile.gettempdir(), f"toolcrib-browser-{uuid.uuid4().hex}")
+        self.upload_folder = Path(self.uploads or self.files)
+        self.hidden = Secrets(self.secrets)
+        self.happenings: list[dict[str, Any]] = []
+        self.steps: list[Step] = []
+        self.films: dict[str, Film] = {}
+        self.notes: list[dict[str, str]] = []
+        self.mocks: dict[str, int] = {}
+        self.blocker: Callable[[Any], Awaitable[None]] | None = None
+        self.task: dict[str, Any] = {}
+        self.tabs = self._new_tabs()
+        self._context: BrowserContext | None = None
+        self._guard: GuardProxy | None = None
+        self._starting = asyncio.Lock()
+        self._asking = asyncio.Lock()
+        self._next_handle = 1
+        self._owners: list[tuple[int, Frame]] = []
+        self._closed = False
+
+    # Life
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def start(self) -> None:
+        """Start the browser where it is not running, with one empty tab."""
+        async with self._starting:
+            if self._closed:
+                raise BrowserError(f"the session {self.name!r} is closed; open a new one")
+            if self._context is not None:
+                return
+            self.files.mkdir(mode=0o700, parents=True, exist_ok=True)
+            browser = await self._browser.browser()
+            if self.domains:
+                self._guard = GuardProxy(self.domains, self._refused)
+                await self._guard.start()
+            width, height = self.viewport
+            self._context = context = await browser.new_context(
+                viewport={"width": width, "height": height},
+                locale=self.locale or None,
+                user_agent=self.user_agent or None,
+                storage_state=self.state or None,
+                service_workers=self.service_workers,
+                proxy={"server": self._guard.address, "bypass": "<-loopback>"} if self._guard else None,
+            )
+            await context.add_init_script(SCRIPT)
+            self.tabs.watch(context)
+            if self.trace:
+                await context.tracing.start(screenshots=True, snapshots=True)
+            self.tabs.current = self.tabs.of(await context.new_page())
+
+    async def close(self) -> None:
+        """End it: the tabs, the browser where it is the session's own, and the temporary folder. Never raises twice."""
+        self._closed = True
+        try:
+            await self._drop()
+        finally:
+            if self._own_chromium:
+                await self._browser.close()
+            if not self.folder:
+                shutil.rmtree(self.files, ignore_errors=True)
+
+    async def _drop(self) -> None:
+        from playwright.async_api import Error
+
+        context, self._context = self._context, None
+        guard, self._guard = self._guard, None
+        if context is not None:
+            with contextlib.suppress(Error):  # the browser is dead: there is nothing left to close
+                await self._keep_films()
+                await self._keep_trace(context)
+                await context.close()
+        await self.tabs.settle()
+        if guard is not None:
+            await guard.close()
+        self.tabs = self._new_tabs()
+        self._owners.clear()
+
+    def _new_tabs(self) -> Tabs:
+        return Tabs(self.max_tabs, self.files, self.note, self._film)
+
+    async def _keep_trace(self, context: BrowserContext) -> None:
+        if self.trace:
+            raw = self.files / f".trace-{self.name}.zip"
+            try:
+                await context.tracing.stop(path=raw)
+                self.hidden.redact_archive(raw, self.files / f"trace-{self.name}.zip")
+            finally:
+                raw.unlink(missing_ok=True)
+
+    def _film(self, tab: Tab) -> None:
+        if self.video:
+            film = self.films[tab.id] = Film(self.files / f"video-{self.name}-{tab.id}.avi")
+            self.tabs.spawn(tab.page.screencast.start(on_frame=film.add))
+
+    async def _keep_films(self) -> None:
+        for tab in self.tabs:
+            if tab.id in self.films:
+                await tab.page.screencast.stop()
+        for film in self.films.values():
+            film.close()
+        self.films.clear()
+
+    def isolated(self, name: str, **changes: Any) -> BrowserSession:
+        """Another session in the same browser that shares nothing else: not cookies, not storage, not tabs."""
+        return dataclasses.replace(self, name=name, chromium=self._browser, **{"state": "", **changes})
+
+    # What tools stand on
+
+    @property
+    def context(self) -> BrowserContext:
+        if self._context is None:
+            raise BrowserError("the session has not been started")
+        return self._context
+
+    @property
+    def tab(self) -> Tab:
+        if self.tabs.current is None:
+            raise BrowserError("no tab is open")
+        return self.tabs.current
+
+    @property
+    def page(self) -> Page:
+        return self.tab.page
+
+    @property
+    def url(self) -> str:
+        return self.tabs.current.page.url if self.tabs.current is not None else ""
+
+    async def ready(self) -> None:
+        """Have a living page, or tell once that it died."""
+        if self._context is None:
+            return await self.start()
+        if not self._browser.running:
+            await self._drop()
+            raise BrowserCrashedError(
+                "the browser died since the last call, with its tabs and logins; the next call starts a new one"
+            )
+        tab = self.tabs.current
+        if tab is None:
+            self.tabs.current = self.tabs.of(await self.context.new_page())
+        elif tab.crashed:
+            await tab.page.close()
+            raise BrowserCrashedError(f"the tab {tab.id} crashed; the next call goes on in another")
+
+    async def ask(self, frame: Frame, function: str, argument: Any, missing: Any = _MISSING) -> Any:
+        """Call our code in a page. With ``missing``, that is the answer of a frame that is gone or about to be."""
+        from playwright.async_api import Error
+
+        async with self._asking:  # handles are numbered across all frames, one call after the other
+            try:
+                answer = await self._asked(frame, function, argument)
+            except Error as error:
+                if missing is _MISSING or not _passing(error):
+                    raise
+                return missing
+            if answer["next"] > self._next_handle:
+                self._owners.append((self._next_handle, frame))
+                self._next_handle = answer["next"]
+            return answer["value"]
+
+    async def _asked(self, frame: Frame, function: str, argument: Any) -> Any:
+        from playwright.async_api import Error
+
+        try:
+            return await frame.evaluate(CALL, [function, argument, self._next_handle])
+        except Error as error:
+            if "(reading 'call')" not in str(error):
+                raise
+            await frame.evaluate(SCRIPT)  # a document that came about without ours, such as an error page
+            return await frame.evaluate(CALL, [function, argument, self._next_handle])
+
+    def frames_for(self, target: str) -> list[Frame]:
+        """Where to look for an element: the frame that gave the handle out, or the page and then its frames."""
+        frames = self.page.frames
+        if len(frames) > 1 and target[:1] == "e" and target[1:].isdigit():
+            at = bisect.bisect_right(self._owners, int(target[1:]), key=lambda owner: owner[0])
+            owner = self._owners[at - 1][1] if at else frames[0]
+            return [owner] if owner in frames else frames[:1]
+        return frames
+
+    def check_url(self, url: str) -> str:
+        """The address to open, or DomainDeniedError. Files of this machine and the browser's own pages are never opened."""
+        full = url.strip()
+        scheme, colon, rest = full.partition(":")
+        if not colon or (rest[:1].isdigit() and not rest.startswith("//")) or "." in scheme or not full:
+            full = f"https://{full}" if not full.startswith(("localhost", "127.")) else f"http://{full}"
+        scheme = full.partition(":")[0].lower()
+        if scheme not in ("http", "https", "data") and full != "about:blank":
+            raise DomainDeniedError(f"{url!r} is not a web address; give one that begins with http:// or https://")
+        if refusal := self.domains.why_not_url(full):
+            raise DomainDeniedError(f"{full} was not opened: {refusal}", url=full)
+        return full
+
+    def note(self, kind: str, **details: Any) -> None:
+        """Remember something that happened by itself; the call under way tells it."""
+        self.happenings.append({"kind": kind, **details})
+
+    def _refused(self, url: str, reason: str) -> None:
+        self.note("refused", url=url, reason=reason)
+
+    def refusals_since(self, mark: int) -> list[dict[str, Any]]:
+        return [event for event in self.happenings[mark:] if event["kind"] == "refused"]
+
+    # Calls
+
+    async def call(self, definition: Definition, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool: what goes wrong is told in the result, secrets are taken out of it, and the call is remembered."""
+        from playwright.async_api import Error
+
+        mark = len(self.happenings)
+        try:
+            if definition.fields["requires_page"]:
+                await self.ready()
+            value = await definition.function(self, **arguments)
+            result = value if isinstance(value, ToolResult) else ToolResult.success_result(value)
+        except BrowserError as error:
+            result = error.as_result()
+        except Error as error:
+            result = self._explained(error, definition.name).as_result()
+        except asyncio.CancelledError:
+            self._remember(definition, arguments, ToolResult.failure_result("cancelled", "timeout"))
+            raise
+        if events := self.happenings[mark:]:
+            result.metadata["happened"] = events
+        result = self.hidden.redact_result(result)
+        self._remember(definition, arguments, result)
+        return result
+
+    def _explained(self, error: Exception, name: str) -> BrowserError:
+        if not self._browser.running:
+            return BrowserCrashedError(f"{name}: the browser died during the call; the next call says so and starts anew")
+        return translated(error, name)
+
+    def _remember(self, definition: Definition, arguments: dict[str, Any], result: ToolResult) -> None:
+        category = str(definition.fields["category"])
+        url = str(self.hidden.redact(self.url))
+        self.steps.append(step_of(definition.name, category, self.hidden.redact(arguments), result, url))
+        _log.debug("%s %s: %s", self.name, definition.name, result.error_code or "done")
+
+    def script(self) -> Script:
+        """The calls so far, to be saved and replayed."""
+        return Script(tuple(self.steps))
+
+    async def replay(self, script: Script, *, go_on: bool = False) -> Replay:
+        """Play a script in this session, without a model and without the registry's approval: a script is approved whole."""
+        known = definitions()
+
+        async def run(name: str, arguments: dict[str, Any]) -> ToolResult:
+            return await self.call(known[name], known[name].bind(self).validate(arguments))
+
+        return await replay(script, run, lambda: self.url, go_on=go_on)
+
+
+def _passing(error: Exception) -> bool:
+    """Whether the frame was navigating or removed: errors that the next look does not meet."""
+    text = str(error)
+    return any(sign in text for sign in ("context was destroyed", "detached", "navigation", "Cannot find context"))

@@ -1,0 +1,40 @@
+"""One call in a browser of its own: what a catalogue binds the browser's tools to.
+
+``standalone:goto`` is the tool ``goto``, which opens a fresh session for each call and closes it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolcrib import Tool, ToolResult
+from toolcrib.toolsets.browser.definition import Definition, definitions
+from toolcrib.toolsets.browser.session import BrowserSession
+
+
+class FreshSession:
+    """Runs each call in a session that is opened for it. ``options`` are arguments of BrowserSession."""
+
+    def __init__(self, start_url: str = "", **options: Any) -> None:
+        self._start_url = start_url
+        self._options = options
+
+    async def call(self, definition: Definition, arguments: dict[str, Any]) -> ToolResult:
+        async with BrowserSession(**self._options) as session:
+            if self._start_url:
+                goto = definitions()["goto"]
+                opened = await session.call(goto, goto.bind(session).validate({"url": self._start_url}))
+                if not opened.success:
+                    return opened
+            return await session.call(definition, arguments)
+
+
+def standalone_tool(name: str, *, start_url: str = "", **options: Any) -> Tool:
+    """The tool of that name, which opens a browser for each call; with ``start_url`` it begins on that page."""
+    return definitions()[name].bind(FreshSession(start_url, **options))
+
+
+def __getattr__(name: str) -> Tool:
+    if name in definitions():
+        return standalone_tool(name)
+    raise AttributeError(f"there is no browser tool {name!r}")

@@ -1,0 +1,13 @@
+"""The browser's tools, one file a category; importing them adds them to the list."""
+
+from toolcrib.toolsets.browser.tools import (  # noqa: F401
+    extraction,
+    form,
+    interaction,
+    navigation,
+    search_captcha,
+    session_tools,
+    system,
+    utility,
+    visual,
+)

@@ -1,0 +1,166 @@
+"""Whole forms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from toolcrib import SafetyLevel
+from toolcrib.toolsets.browser.definition import Timeout, browser_tool
+from toolcrib.toolsets.browser.failures import BadInputError, ElementNotFoundError, ElementNotReadyError
+from toolcrib.toolsets.browser.targeting import Match, acting, find
+from toolcrib.toolsets.browser.tools.interaction import fill_field, select_options, set_checked
+from toolcrib.toolsets.browser.tools.navigation import check_still_inside
+
+if TYPE_CHECKING:
+    from toolcrib.toolsets.browser.session import BrowserSession
+
+Form = Annotated[str, "The form: a CSS selector, a handle, or its name; empty for the only or first one"]
+
+
+@browser_tool(
+    category="form",
+    examples=["get_form()", 'get_form(selector="#checkout")'],
+    returns="Each form with its fields: label, name, type, value (passwords hidden), options, what is required or wrong",
+)
+async def get_form(session: BrowserSession, selector: Form = "", timeout: Timeout = 5000) -> dict[str, Any]:
+    """List the fields of the page's forms."""
+    target = (await find(session, selector, "any", timeout)) if selector else None
+    frames = [target.frame] if target else session.page.frames
+    forms = []
+    for frame in frames:
+        found = await session.ask(frame, "forms", {"target": target.handle if target else ""}, missing={"forms": []})
+        forms += found["forms"]
+    if not forms:
+        raise ElementNotFoundError(f"{session.page.url} has no form and no fields", looked_for=selector or "a form")
+    return {"forms": forms, "matched": target.as_dict() if target else None}
+
+
+@browser_tool(
+    category="form",
+    safety_level=SafetyLevel.MEDIUM_RISK,
+    timeout_seconds=120,
+    examples=[
+        'fill_form(fields={"Email": "ada@example.com", "Country": "Norway", "I agree": true})',
+        'fill_form(fields={"user": "ada", "password": "{{password}}"}, submit=True)',
+    ],
+    returns="Each field with what was matched and its value before and after; where submit was asked, what came of it",
+)
+async def fill_form(
+    session: BrowserSession,
+    fields: Annotated[
+        dict[str, str | bool | float | list[str]], "A value for each field, named by its label, name or placeholder"
+    ],
+    submit: Annotated[bool, "Send the form afterwards"] = False,
+    timeout: Timeout = 5000,
+) -> dict[str, Any]:
+    """Fill in several fields of a form: texts, lists, check boxes and radio buttons."""
+    filled: list[dict[str, Any]] = []
+    for name, value in fields.items():
+        try:
+            match = await _field(session, name, value, timeout)
+            before, after = await _set(session, match, value, timeout)
+        except (BadInputError, ElementNotFoundError, ElementNotReadyError) as error:
+            done = ", ".join(repr(entry["field"]) for entry in filled) or "none"
+            error.args = (f"field {name!r}: {error.message}; filled before it: {done}",)
+            error.details["filled"] = filled
+            raise
+        filled.append({"field": name, "matched": match.as_dict(), "before": before, "after": after})
+    result: dict[str, Any] = {"filled": filled, "matched": [entry["matched"] for entry in filled]}
+    if submit:
+        result["submitted"] = await send(session, filled[-1]["matched"]["handle"] if filled else "", timeout)
+    return result
+
+
+async def _field(session: BrowserSession, name: str, value: Any, timeout: float) -> Match:
+    """A radio group is named by its question, and the value tells which of its buttons is meant."""
+    if isinstance(value, str) and not name.lstrip().startswith(("#", ".", "[")):
+        for frame in session.page.frames:
+            handle = await frame.evaluate(_RADIO, [name, value])
+            if handle:
+                return await find(session, f'css={handle}', "check", timeout)
+    return await find(session, name, "field", timeout)
+
+
+_RADIO = """([name, value]) => {
+  const same = (one, two) => (one || '').trim().toLowerCase() === two.trim().toLowerCase();
+  for (const radio of document.querySelectorAll('input[type=radio]')) {
+    const legend = radio.closest('fieldset')?.querySelector('legend')?.textContent;
+    const label = [...(radio.labels || [])].map((one) => one.textContent).join(' ');
+    if ((same(radio.name, name) || same(legend, name)) && (same(radio.value, value) || same(label, value))) {
+      return radio.id ? `#${CSS.escape(radio.id)}` : `input[type=radio][name="${CSS.escape(radio.name)}"][value="${CSS.escape(radio.value)}"]`;
+    }
+  }
+  return '';
+}"""
+
+
+async def _set(session: BrowserSession, match: Match, value: Any, timeout: float) -> tuple[Any, Any]:
+    role = match.found["role"]
+    if role in ("checkbox", "radio", "switch"):
+        wanted = value if isinstance(value, bool) else True if role == "radio" else _truth(match, value)
+        return await set_checked(session, match, wanted, timeout)
+    if match.found["tag"] == "select" or role == "listbox":
+        wanted_options = [str(item) for item in value] if isinstance(value, list) else [_text(value)]
+        return await select_options(session, match, wanted_options, timeout)
+    return await fill_field(session, match, _text(value), timeout)
+
+
+def _truth(match: Match, value: Any) -> bool:
+    text = str(value).strip().casefold()
+    if text in ("true", "yes", "on", "1", "checked"):
+        return True
+    if text in ("false", "no", "off", "0", "unchecked", ""):
+        return False
+    raise BadInputError(f"the {match} is a check box: give true or false, not {value!r}")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+async def send(session: BrowserSession, target: str, timeout: float) -> dict[str, Any]:
+    """Send a form as a person does: with its button, so that the page's own checks run."""
+    match = await find(session, target, "any", timeout) if target else None
+    frame = match.frame if match else session.page.main_frame
+    answer = await session.ask(frame, "submitter", {"target": match.handle if match else ""})
+    if answer["form"] is None:
+        raise ElementNotFoundError(f"{session.page.url} has no form to submit", looked_for=target or "a form")
+    form = Match(frame, {"by": "form", "matches": 1, "visible": True, **answer["form"]})
+    tab, mark = session.tab, len(session.happenings)
+    before = tab.navigations
+    if answer["button"] is not None:
+        pressed = Match(frame, {"by": "form", "matches": 1, "visible": True, **answer["button"]})
+        with acting("pressed", pressed):
+            await pressed.locator.click(timeout=max(timeout, 500))
+    else:
+        await form.locator.evaluate("form => form.requestSubmit()")
+    if tab.navigations > before:
+        await tab.page.wait_for_load_state("domcontentloaded")
+    elif answer["problems"]:
+        raise ElementNotReadyError(
+            f"the form was not sent, because it is not valid: {'; '.join(answer['problems'])}",
+            retryable=False,
+            problems=answer["problems"],
+        )
+    check_still_inside(session, mark, "submitting the form")
+    return {
+        "submitted": str(form),
+        "matched": form.as_dict(),
+        "navigated": tab.navigations > before,
+        "url": session.url,
+        "title": await session.page.title(),
+    }
+
+
+@browser_tool(
+    category="form",
+    safety_level=SafetyLevel.MEDIUM_RISK,
+    timeout_seconds=60,
+    examples=["submit()", 'submit(selector="#login")'],
+    returns="The form that was sent, whether the page navigated, and the address and title now",
+)
+async def submit(session: BrowserSession, selector: Form = "", timeout: Timeout = 5000) -> dict[str, Any]:
+    """Send a form."""
+    return await send(session, selector, timeout)

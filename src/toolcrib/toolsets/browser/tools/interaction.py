@@ -1,0 +1,437 @@
+"""Using the mouse, the keyboard and what the page offers them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from toolcrib import SafetyLevel
+from toolcrib.toolsets.browser.definition import Element, Timeout, browser_tool
+from toolcrib.toolsets.browser.failures import BadInputError, ElementNotReadyError
+from toolcrib.toolsets.browser.folders import for_reading
+from toolcrib.toolsets.browser.targeting import Match, acting, find
+from toolcrib.toolsets.browser.tools.navigation import check_still_inside
+
+if TYPE_CHECKING:
+    from toolcrib.toolsets.browser.session import BrowserSession
+
+Button = Annotated[Literal["left", "right", "middle"], "Which mouse button"]
+Keys = Annotated[list[Literal["Alt", "Control", "Meta", "Shift"]], "Keys held down meanwhile"]
+Text = Annotated[str, "The text; {{name}} stands for the configured secret of that name"]
+
+
+async def _clicked(
+    session: BrowserSession, selector: str, timeout: float, *, count: int = 1, button: Button = "left", keys: Any = ()
+) -> dict[str, Any]:
+    match = await find(session, selector, "click", timeout)
+    tab, mark = session.tab, len(session.happenings)
+    before = tab.navigations
+    with acting("clicked", match):
+        await match.locator.click(timeout=max(timeout, 500), click_count=count, button=button, modifiers=keys)
+    navigated = tab.navigations > before
+    if navigated and not tab.page.is_closed():
+        await tab.page.wait_for_load_state("domcontentloaded")
+    check_still_inside(session, mark, f"clicking the {match}")
+    return {"clicked": str(match), "matched": match.as_dict(), "navigated": navigated, "url": session.url}
+
+
+@browser_tool(
+    category="interaction",
+    safety_level=SafetyLevel.LOW_RISK,
+    examples=['click(selector="#submit-btn")', 'click(selector="e12")', 'click(selector="Sign in button", timeout=10000)'],
+    returns="What was clicked, how it was matched, whether the page navigated, and the address now",
+)
+async def click(
+    session: BrowserSession,
+    selector: Element,
+    timeout: Timeout = 5000,
+    button: Button = "left",
+    modifiers: Keys = [],  # noqa: B006  read only; None would be one more type in the schema
+) -> dict[str, Any]:
+    """Click on an element."""
+    return await _clicked(session, selector, timeout, button=button, keys=modifiers)
+
+
+@browser_tool(
+    category="interaction",
+    safety_level=SafetyLevel.LOW_RISK,
+    examples=['double_click(selector=".row")'],
+    returns="What was double-clicked, how it was matched, whether the page navigated, and the address now",
+)
+async def double_click(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> dict[str, Any]:
+    """Double-click an element."""
+    return await _clicked(session, selector, timeout, count=2)
+
+
+@browser_tool(
+    category="interaction",
+    safety_level=SafetyLevel.LOW_RISK,
+    examples=['right_click(selector="#file")'],
+    returns="What was right-clicked, how it was matched, whether the page navigated, and the address now",
+)
+async def right_click(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> dict[str, Any]:
+    """Click an element with the right mouse button."""
+    return await _clicked(session, selector, timeout, button="right")
+
+
+async def _value(session: BrowserSession, match: Match, *, cloak: bool = False) -> dict[str, Any]:
+    function = "cloak" if cloak else "before"
+    gone: dict[str, Any] = {"value": "", "checked": False}
+    answer: dict[str, Any] = await session.ask(match.frame, function, {"handle": match.handle}, missing=gone)
+    return answer
+
+
+@browser_tool(
+    name="type",
+    category="interaction",
+    safety_level=SafetyLevel.LOW_RISK,
+    timeout_seconds=60,
+    examples=['type(selector="Search", text="toolcrib", press_enter=True)', 'type(selector="#password", text="{{password}}")'],
+    returns="Where it was typed, the field's value before and after, and whether the page navigated",
+)
+async def type_text(
+    session: BrowserSession,
+    selector: Element,
+    text: Text,
+    clear: Annotated[bool, "Empty the field first"] = False,
+    press_enter: Annotated[bool, "Press Enter at the end"] = False,
+    delay: Annotated[float, "Pause between the keys, in milliseconds"] = 0,
+    timeout: Timeout = 5000,
+) -> dict[str, Any]:
+    """Type text into an element key by key, as a person does; fill is faster where the page does not mind."""
+    match = await find(session, selector, "fill", timeout)
+    revealed = session.hidden.reveal(text, match.frame.url)
+    before = await _value(session, match, cloak=session.hidden.in_text(text))
+    tab, mark = session.tab, len(session.happenings)
+    navigations = tab.navigations
+    with acting("typed into", match):
+        if clear:
+            await match.locator.clear(timeout=max(timeout, 500))
+        await match.locator.press_sequentially(revealed, delay=delay, timeout=max(timeout, 500) + len(text) * (delay + 20))
+        after = await _value(session, match)
+        if press_enter:
+            await match.locator.press("Enter", timeout=max(timeout, 500))
+    if tab.navigations > navigations:
+        await tab.page.wait_for_load_state("domcontentloaded")
+    check_still_inside(session, mark, f"typing into the {match}")
+    return {
+        "typed_into": str(match),
+        "matched": match.as_dict(),
+        "before": before["value"],
+        "after": after["value"],
+        "navigated": tab.navigations > navigations,
+        "url": session.url,
+    }
+
+
+async def fill_field(session: BrowserSession, match: Match, text: str, timeout: float) -> tuple[str, str]:
+    """Put a text into a field; its value before and after."""
+    revealed = session.hidden.reveal(text, match.frame.url)
+    before = await _value(session, match, cloak=session.hidden.in_text(text))
+    with acting("filled", match):
+        await match.locator.fill(revealed, timeout=max(timeout, 500))
+    return str(before["value"]), str((await _value(session, match))["value"])
+
+
+@browser_tool(
+    category="interaction",
+    safety_level=SafetyLevel.LOW_RISK,
+    examples=['fill(selector="Email", value="ada@example.com")', 'fill(selector="#password", value="{{password}}")'],
+    returns="Which field was filled, and its value before and after",
+)
+async def fill(session: BrowserSession, selector: Element, value: Text, timeout: Timeout = 5000) -> dict[str, Any]:
+    """Put a value into a text field, in place of what is there."""
+    match = await find(session, selector, "fill", timeout)
+    before, after = await fill_field(session, match, value, timeout)
+    return {"filled": str(match), "matched": match.as_dict(), "before": before, "after": after}
+
+
+@browser_tool(
+    category="interaction",
+    safety_level=SafetyLevel.LOW_RISK,
+    examples=['clear_input(selector="Search")'],
+    returns="Which field was emptied, and its value before and after",
+)
+async def clear_input(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> dict[str, Any]:
+    """Empty a text field."""
+    match = await find(session, selector, "fill", timeout)
+    before = await _value(session, match)
+    with acting("emptied", match):
+        await match.locator.clear(timeout=max(timeout, 500))
+    after = await _value(session, match)
+    return {"cleared": str(match), "matched": match.as_dict(), "before": before["value"], "after": after["value"]}
+
+
+@browser_tool(
+    category="interaction",
+    safety_level=SafetyLevel.LOW_RISK,
+    examples=['press_key(key="Enter")', 'press_key(key="Control+a", selector="#editor")'],
+    returns="The key, the element that had it, and whether the page navigated",
+)
+async def press_key(
+    session: BrowserSession,
+    key: Annotated[str, "A key or a combination: Enter, Escape, ArrowDown, Control+a"],
+    selector: Annotated[str, "The element to press it in; empty for the one that has the focus"] = "",
+    timeout: Timeout = 5000,
+) -> dict[str, Any]:
+    """Press a key on the keyboard."""
+    from playwright.async_api import Error
+
+    match = await find(session, selector, "any", timeout) if selector else None
+    tab, mark = session.tab, len(session.happenings)
+    before = tab.navigations
+    try:
+        if match is not None:
+            with acting("given the key", match):
+                await match.locator.press(key, timeout=max(timeout, 500))
+        else:
+            await tab.page.keyboard.press(key)
+    except Error as error:
+        if "Unknown key" in str(error):
+            raise BadInputError(f"{key!r} is not a key; use names such as Enter, Escape, ArrowDown or Control+a") from None
+        raise
+    navigated = tab.navigations > before
+    if navigated:
+        await tab.page.wait_for_load_state("domcontentloaded")
+    check_still_inside(session, mark, f"pressing {key}")
+    return {"pressed": key, "matched": match.as_dict() if match else None, "navigated": navigated, "url": session.url}
+
+
+@browser_tool(
+    category="interaction",
+    examples=['hover(selector="Products menu")'],
+    returns="What the mouse is over, and how it was matched",
+)
+async def hover(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> dict[str, Any]:
+    """Move the mouse over an element."""
+    match = await find(session, selector, "any", timeout)
+    with acting("hovered over", match):
+        await match.locator.hover(timeout=max(timeout, 500))
+    return {"hovered": str(match), "matched": match.as_dict()}
+
+
+@browser_tool(
+    category="interaction",
+    examples=['focus(selector="Email")'],
+    returns="What was given the focus, how it was matched, and whether it has the focus now",
+)
+async def focus(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> dict[str, Any]:
+    """Give an element the keyboard focus."""
+    match = await find(session, selector, "any", timeout)
+    await match.locator.focus(timeout=max(timeout, 500))
+    has_focus = await match.locator.evaluate("element => element.getRootNode().activeElement === element")
+    if not has_focus:
+        raise ElementNotReadyError(f"the {match} does not take the focus", retryable=False, matched=match.as_dict())
+    return {"focused": str(match), "matched": match.as_dict(), "has_focus": True}
+
+
+@browser_tool(
+    category="interaction",
+    examples=['scroll(direction="down")', 'scroll(direction="bottom")', 'scroll(selector="Terms heading")'],
+    returns="The scroll positions before and after, and whether the end is reached",
+)
+async def scroll(
+    session: BrowserSession,
+    direction: Annotated[Literal["down", "up", "left", "right", "top", "bottom"], "Which way"] = "down",
+    amount: Annotated[int, "How many pixels; 0 for nearly a screenful"] = 0,
+    selector: Annotated[str, "A box to scroll inside of, or an element to bring into view; empty for the page"] = "",
+    timeout: Timeout = 5000,
+) -> dict[str, Any]:
+    """Scroll the page, scroll inside a box, or bring an element into view."""
+    match = await find(session, selector, "any", timeout) if selector else None
+    frame = match.frame if match else session.page.main_frame
+    question = {"handle": match.handle if match else "", "direction": direction, "amount": amount}
+    moved = await session.ask(frame, "scroll", question)
+    before, after = moved["before"], moved["after"]
+    return {
+        "before": before,
+        "after": after,
+        "moved": (before["x"], before["y"]) != (after["x"], after["y"]),
+        "at_end": after["at_end"],
+        "matched": match.as_dict() if match else None,
+    }
+
+
+@browser_tool(
+    category="interaction",
+    safety_level=SafetyLevel.LOW_RISK,
+    examples=['select(selector="Country", value="Norway")', 'select(selector="#sizes", value=["S", "M"])'],
+    returns="What was selected, and the selection before and after",
+)
+async def select(
+    session: BrowserSession,
+    selector: Element,
+    value: Annotated[str | list[str], "The option's text or value; a list for several"],
+    timeout: Timeout = 5000,
+) -> dict[str, Any]:
+    """Select one or more options of a drop-down list."""
+    match = await find(session, selector, "select", timeout)
+    wanted = [value] if isinstance(value, str) else value
+    before, after = await select_options(session, match, wanted, timeout)
+    return {"selected": wanted, "in": str(match), "matched": match.as_dict(), "before": before, "after": after}
+
+
+_OPTIONS = """element => element.tagName === 'SELECT'
+  ? [...element.options].map((option) => [option.value, option.label.trim(), option.selected]) : null"""
+
+
+async def select_options(
+    session: BrowserSession, match: Match, wanted: list[str], timeout: float
+) -> tuple[list[str], list[str]]:
+    """Select options by text or value; the texts selected before and after."""
+    options = await match.locator.evaluate(_OPTIONS)
+    if options is None:
+        return await _pick_option(session, match, wanted, timeout)
+    values = [_option_index(options, text, match) for text in wanted]
+    with acting("selected from", match):
+        await match.locator.select_option(index=values, timeout=max(timeout, 500))
+    after = await match.locator.evaluate(_OPTIONS)
+    return [label for _, label, on in options if on], [label for _, label, on in after if on]
+
+
+def _option_index(options: list[list[Any]], wanted: str, match: Match) -> int:
+    exact = [at for at, (value, label, _) in enumerate(options) if wanted in (value, label)]
+    folded = wanted.strip().casefold()
+    loose = [at for at, (value, label, _) in enumerate(options) if folded in (value.casefold(), label.casefold())]
+    begun = [at for at, (_, label, _) in enumerate(options) if folded and label.casefold().startswith(folded)]
+    for found in (exact, loose, begun):
+        if found:
+            return found[0]
+    labels = [label for _, label, _ in options]
+    raise BadInputError(
+        f"the {match} has no option {wanted!r}; it has {', '.join(map(repr, labels[:20]))}",
+        looked_for=wanted,
+        nearest=labels[:20],
+    )
+
+
+async def _pick_option(
+    session: BrowserSession, match: Match, wanted: list[str], timeout: float
+) -> tuple[list[str], list[str]]:
+    """A list made of other elements: open it and click the options."""
+    read = "element => (element.value ?? element.textContent).trim()"
+    before = await match.locator.evaluate(read)
+    for text in wanted:
+        with acting("opened", match):
+            await match.locator.click(timeout=max(timeout, 500))
+        option = await find(session, text, "click", timeout)
+        with acting("selected", option):
+            await option.locator.click(timeout=max(timeout, 500))
+    return [before], [await match.locator.evaluate(read)]
+
+
+@browser_tool(
+    category="interaction",
+    safety_level=SafetyLevel.LOW_RISK,
+    examples=['check(selector="I agree")', 'check(selector="#newsletter", checked=False)'],
+    returns="The box, and whether it was checked before and is now",
+)
+async def check(
+    session: BrowserSession,
+    selector: Element,
+    checked: Annotated[bool, "True to check, False to uncheck"] = True,
+    timeout: Timeout = 5000,
+) -> dict[str, Any]:
+    """Check or uncheck a check box, or choose a radio button."""
+    match = await find(session, selector, "check", timeout)
+    before, after = await set_checked(session, match, checked, timeout)
+    return {"checked": after, "in": str(match), "matched": match.as_dict(), "before": before, "after": after}
+
+
+async def set_checked(session: BrowserSession, match: Match, checked: bool, timeout: float) -> tuple[bool, bool]:
+    before = bool((await _value(session, match))["checked"])
+    with acting("checked", match):
+        if match.visible:
+            await match.locator.set_checked(checked, timeout=max(timeout, 500))
+        elif before != checked:  # hidden behind something prettier: what a person clicks is its label
+            await match.locator.evaluate("element => (element.labels?.[0] ?? element).click()")
+    after = bool((await _value(session, match))["checked"])
+    if after != checked:
+        state = "checked" if checked else "unchecked"
+        raise ElementNotReadyError(f"the {match} was clicked and still is not {state}", matched=match.as_dict())
+    return before, after
+
+
+@browser_tool(
+    category="interaction",
+    safety_level=SafetyLevel.LOW_RISK,
+    examples=['drag_and_drop(source="#card-1", target="Done column")'],
+    returns="What was dragged and where it was dropped, and how both were matched",
+)
+async def drag_and_drop(
+    session: BrowserSession, source: Element, target: Element, timeout: Timeout = 5000
+) -> dict[str, Any]:
+    """Drag one element and drop it on another."""
+    dragged = await find(session, source, "any", timeout)
+    onto = await find(session, target, "any", timeout)
+    with acting("dragged", dragged):
+        await dragged.locator.drag_to(onto.locator, timeout=max(timeout, 500))
+    return {"dragged": str(dragged), "onto": str(onto), "matched": [dragged.as_dict(), onto.as_dict()]}
+
+
+@browser_tool(
+    category="interaction",
+    safety_level=SafetyLevel.HIGH_RISK,
+    timeout_seconds=60,
+    examples=['upload_file(selector="Attach a file", files=["report.pdf"])'],
+    returns="The files given to the page, with their sizes",
+)
+async def upload_file(
+    session: BrowserSession,
+    selector: Element,
+    files: Annotated[list[str], "Names of files in the session's upload folder"],
+    timeout: Timeout = 5000,
+) -> dict[str, Any]:
+    """Give files to a file field, or to a button that asks for files."""
+    paths = [for_reading(session.upload_folder, name) for name in files]
+    match = await find(session, selector, "any", timeout)
+    is_field = await match.locator.evaluate("element => element.type === 'file'")
+    with acting("given a file", match):
+        if is_field:
+            await match.locator.set_input_files(paths, timeout=max(timeout, 500))
+        else:
+            async with session.page.expect_file_chooser(timeout=max(timeout, 500)) as choosing:
+                await match.locator.click(timeout=max(timeout, 500))
+            await (await choosing.value).set_files(paths)
+    sizes = [{"file": name, "bytes": path.stat().st_size} for name, path in zip(files, paths, strict=True)]
+    return {"uploaded": sizes, "to": str(match), "matched": match.as_dict()}
+
+
+@browser_tool(
+    category="interaction",
+    safety_level=SafetyLevel.LOW_RISK,
+    examples=['handle_dialog(action="accept")', 'handle_dialog(action="accept", text="Ada")'],
+    returns="What will become of the next dialogs, and the dialogs that there were so far",
+    usage_notes="Dialogs never block: they are dismissed unless this was called before, and told in the result of the call "
+    "that opened them. To accept one, call this and then repeat that call.",
+)
+async def handle_dialog(
+    session: BrowserSession,
+    action: Annotated[Literal["accept", "dismiss"], "What to do with the next dialogs"],
+    text: Annotated[str, "The answer to a prompt"] = "",
+    count: Annotated[int, "For how many dialogs this holds"] = 1,
+) -> dict[str, Any]:
+    """Decide beforehand how the next alert, confirm or prompt is answered."""
+    answer = session.tabs.answer
+    answer.action, answer.remaining = action, max(count, 1)
+    answer.text = session.hidden.reveal(text, session.page.url)
+    seen = [event for event in session.happenings if event["kind"] == "dialog"]
+    return {"next": action, "count": answer.remaining, "seen": seen[-10:]}
+
+
+@browser_tool(
+    category="interaction",
+    examples=["resize(width=390, height=844)"],
+    returns="The size of the viewport before and after",
+)
+async def resize(
+    session: BrowserSession,
+    width: Annotated[int, "Width in pixels"],
+    height: Annotated[int, "Height in pixels"],
+) -> dict[str, Any]:
+    """Change the size of the page's viewport."""
+    if not (100 <= width <= 10000 and 100 <= height <= 10000):
+        raise BadInputError(f"a viewport of {width} x {height} cannot be; give 100 to 10000 for each")
+    before = session.page.viewport_size
+    await session.page.set_viewport_size({"width": width, "height": height})
+    size = await session.page.evaluate("() => ({ width: innerWidth, height: innerHeight })")
+    return {"before": before, "after": size}

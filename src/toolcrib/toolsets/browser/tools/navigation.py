@@ -1,0 +1,268 @@
+"""Going places."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from toolcrib import SafetyLevel
+from toolcrib.toolsets.browser.definition import browser_tool
+from toolcrib.toolsets.browser.failures import BrowserError, DomainDeniedError, ElementNotFoundError, NavigationError
+from toolcrib.toolsets.browser.guard import REFUSED_HEADER
+from toolcrib.toolsets.browser.targeting import Match, acting
+
+if TYPE_CHECKING:
+    from playwright.async_api import Response
+
+    from toolcrib.toolsets.browser.session import BrowserSession
+
+WaitUntil = Annotated[
+    Literal["load", "domcontentloaded", "networkidle", "commit"], "What to wait for before the page counts as open"
+]
+LoadTimeout = Annotated[float, "How long the page may take, in milliseconds"]
+TabName = Annotated[str, "A tab: its id (such as t2), its number, or a part of its address"]
+
+_ADDRESS = re.compile(r"(?:https?://|www\.)\S+|\b[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|org|net|io|dev|gov|edu|eu|uk|de)\b\S*", re.I)
+_MOVES = {"back": "go_back", "forward": "go_forward", "reload": "reload", "refresh": "reload"}
+_CONFIDENT = 0.6
+_PLACES = frozenset({"link", "button", "tab", "menuitem", "option", "treeitem", "a"})
+
+
+async def opened(session: BrowserSession, opening: Awaitable[Response | None], mark: int) -> dict[str, Any]:
+    """What came of opening an address; raises where the domain rules refused it, also at the end of a redirect."""
+    from playwright.async_api import Error
+
+    try:
+        response = await opening
+    except Error as error:
+        if refused := session.refusals_since(mark):
+            raise DomainDeniedError(f"{refused[0]['url']} was not opened: {refused[0]['reason']}", **refused[0]) from None
+        if "Download is starting" in str(error):
+            return {"url": session.page.url, "title": await session.page.title(), "status": None, "download": True}
+        raise
+    if response is not None and REFUSED_HEADER in response.headers:
+        refusal = session.domains.why_not_url(response.url) or "a domain rule refuses it"
+        raise DomainDeniedError(f"{response.url} was not opened: {refusal}", url=response.url)
+    page = session.page
+    return {"url": page.url, "title": await page.title(), "status": response.status if response else None}
+
+
+def check_still_inside(session: BrowserSession, mark: int, what: str) -> None:
+    """Raise where an action led the page to an address that the domain rules refuse."""
+    if refused := session.refusals_since(mark):
+        url = session.page.url
+        if url.startswith("chrome-error:") or session.domains.why_not_url(url):
+            raise DomainDeniedError(f"{what} led to {refused[0]['url']}: {refused[0]['reason']}", **refused[0])
+
+
+@browser_tool(
+    category="navigation",
+    safety_level=SafetyLevel.LOW_RISK,
+    timeout_seconds=60,
+    examples=['goto(url="https://example.com")', 'goto(url="https://example.com", wait_until="networkidle")'],
+    returns="The address and title that opened, after redirects, and the HTTP status",
+)
+async def goto(
+    session: BrowserSession,
+    url: Annotated[str, "The address to open; without a scheme it is https"],
+    wait_until: WaitUntil = "load",
+    timeout: LoadTimeout = 30000,
+) -> dict[str, Any]:
+    """Open an address in the current tab."""
+    address = session.check_url(url)
+    mark = len(session.happenings)
+    return await opened(session, session.page.goto(address, wait_until=wait_until, timeout=timeout), mark)
+
+
+@browser_tool(
+    category="navigation",
+    safety_level=SafetyLevel.LOW_RISK,
+    timeout_seconds=60,
+    examples=['navigate(instruction="open the pricing page")', 'navigate(instruction="go to example.com/docs")'],
+    returns="What was followed (a link, a button or an address), how sure that was, and the page it led to",
+)
+async def navigate(
+    session: BrowserSession,
+    instruction: Annotated[str, "Where to go, in plain words: 'open the contact page', 'next page', 'go back'"],
+    timeout: LoadTimeout = 30000,
+) -> dict[str, Any]:
+    """Follow the link, button or address that the words mean on this page."""
+    mark = len(session.happenings)
+    if address := _ADDRESS.search(instruction):
+        return {"followed": address.group(), "by": "address", **await goto(session, address.group().rstrip(".,;"))}
+    page, words = session.page, instruction.lower().split()
+    if len(words) <= 3 and (move := next((_MOVES[word] for word in words if word in _MOVES), "")):
+        return {"followed": move, "by": "history", **await opened(session, getattr(page, move)(timeout=timeout), mark)}
+    choices = await _places(session, instruction)
+    match = choices[0] if choices and choices[0].found["score"] >= _CONFIDENT else None
+    by = "words"
+    if session.model is not None and (match is None or _undecided(choices)):
+        answer = await _model_choice(session, instruction, choices)
+        if isinstance(answer, str):
+            return {"followed": answer, "by": "model", **await goto(session, answer)}
+        match, by = answer or match, "model" if answer else by
+    if match is None:
+        nearest = [f"{choice.handle} {choice}" for choice in choices[:5]]
+        instead = f"; the nearest are: {'; '.join(nearest)}" if nearest else ""
+        raise ElementNotFoundError(
+            f"nothing on {page.url} leads to {instruction!r}{instead}", looked_for=instruction, nearest=nearest
+        )
+    before = session.tab.navigations
+    with acting("clicked", match):
+        await match.locator.click(timeout=min(timeout, 5000))
+    await page.wait_for_load_state("domcontentloaded", timeout=timeout)
+    check_still_inside(session, mark, f"following the {match}")
+    return {
+        "followed": str(match),
+        "by": by,
+        "matched": match.as_dict(),
+        "navigated": session.tab.navigations > before,
+        "url": page.url,
+        "title": await page.title(),
+    }
+
+
+async def _places(session: BrowserSession, instruction: str) -> list[Match]:
+    question = {"target": instruction, "purpose": "click", "limit": 12}
+    found = [
+        Match(frame, {"by": "words", "matches": 1, **candidate})
+        for frame in session.page.frames
+        for candidate in await session.ask(frame, "candidates", question, missing=[])
+    ]
+    places = [match for match in found if match.found["role"] in _PLACES and match.visible]
+    return sorted(places, key=lambda match: -match.found["score"])
+
+
+def _undecided(choices: list[Match]) -> bool:
+    return len(choices) > 1 and choices[0].found["score"] - choices[1].found["score"] < 0.02
+
+
+async def _model_choice(session: BrowserSession, instruction: str, choices: list[Match]) -> Match | str | None:
+    assert session.model is not None
+    links = await session.ask(session.page.main_frame, "links", {"target": "", "contains": "", "limit": 100}, missing={})
+    material = {
+        "instruction": instruction,
+        "url": session.page.url,
+        "candidates": [match.as_dict() for match in choices],
+        "links": links.get("links", []),
+        "answer": "an object with 'handle' (of a candidate or link) or 'url'",
+    }
+    answer = await session.model("navigate", session.hidden.redact(material))
+    if not isinstance(answer, dict):
+        return None
+    if isinstance(answer.get("url"), str) and answer["url"]:
+        return str(answer["url"])
+    handle = str(answer.get("handle", ""))
+    for match in choices:
+        if match.handle == handle:
+            return match
+    link = next((link for link in links.get("links", []) if link["handle"] == handle), None)
+    return str(link["url"]) if link else None
+
+
+async def _move(session: BrowserSession, move: str, where: str, timeout: float) -> dict[str, Any]:
+    tab, mark, url = session.tab, len(session.happenings), session.page.url
+    before = tab.navigations
+    result = await opened(session, getattr(tab.page, move)(timeout=timeout), mark)
+    if tab.navigations == before and tab.page.url == url:
+        raise NavigationError(f"there is no page to go {where} to from {url}", retryable=False)
+    return {"from": url, **result}
+
+
+@browser_tool(
+    category="navigation",
+    safety_level=SafetyLevel.LOW_RISK,
+    timeout_seconds=60,
+    examples=["back()"],
+    returns="The address left and the address and title returned to",
+)
+async def back(session: BrowserSession, timeout: LoadTimeout = 30000) -> dict[str, Any]:
+    """Go back one page in the tab's history."""
+    return await _move(session, "go_back", "back", timeout)
+
+
+@browser_tool(
+    category="navigation",
+    safety_level=SafetyLevel.LOW_RISK,
+    timeout_seconds=60,
+    examples=["forward()"],
+    returns="The address left and the address and title gone to",
+)
+async def forward(session: BrowserSession, timeout: LoadTimeout = 30000) -> dict[str, Any]:
+    """Go forward one page in the tab's history."""
+    return await _move(session, "go_forward", "forward", timeout)
+
+
+@browser_tool(
+    category="navigation",
+    safety_level=SafetyLevel.LOW_RISK,
+    timeout_seconds=60,
+    examples=["refresh()"],
+    returns="The address, title and HTTP status after the reload",
+)
+async def refresh(session: BrowserSession, timeout: LoadTimeout = 30000) -> dict[str, Any]:
+    """Load the page anew."""
+    return await opened(session, session.page.reload(timeout=timeout), len(session.happenings))
+
+
+@browser_tool(
+    category="navigation",
+    safety_level=SafetyLevel.LOW_RISK,
+    timeout_seconds=60,
+    examples=["new_tab()", 'new_tab(url="https://example.com")'],
+    returns="The id of the new tab, which is the current one now, and what it shows",
+)
+async def new_tab(
+    session: BrowserSession, url: Annotated[str, "An address to open in it; empty for a blank tab"] = ""
+) -> dict[str, Any]:
+    """Open a tab and go on in it."""
+    address = session.check_url(url) if url else ""
+    if len(session.tabs) >= session.max_tabs:
+        raise BrowserError(f"the session may have {session.max_tabs} tabs and has them; close one first")
+    session.tabs.current = session.tabs.of(await session.context.new_page())
+    shown = {"url": "about:blank", "title": "", "status": None}
+    if address:
+        shown = await opened(session, session.page.goto(address), len(session.happenings))
+    return {"tab": session.tab.id, **shown}
+
+
+@browser_tool(
+    category="navigation",
+    examples=['switch_tab(tab="t2")', 'switch_tab(tab="example.com")'],
+    returns="The tab that is current now, its address and title",
+)
+async def switch_tab(session: BrowserSession, tab: TabName) -> dict[str, Any]:
+    """Go on in another tab."""
+    session.tabs.current = chosen = session.tabs.get(tab)
+    await chosen.page.bring_to_front()
+    return {"tab": chosen.id, "url": chosen.page.url, "title": await chosen.page.title()}
+
+
+@browser_tool(
+    category="navigation",
+    safety_level=SafetyLevel.LOW_RISK,
+    examples=["close_tab()", 'close_tab(tab="t2")'],
+    returns="The tab that was closed, the one that is current now, and how many are left",
+)
+async def close_tab(session: BrowserSession, tab: Annotated[str, "Which; empty for the current one"] = "") -> dict[str, Any]:
+    """Close a tab."""
+    closing = session.tabs.get(tab) if tab else session.tab
+    url = closing.page.url
+    await closing.page.close()
+    current = session.tabs.current
+    return {"closed": closing.id, "url": url, "tab": current.id if current else "", "left": len(session.tabs)}
+
+
+@browser_tool(
+    category="navigation",
+    examples=["list_tabs()"],
+    returns="Every open tab with its id, address and title, and which one is current",
+)
+async def list_tabs(session: BrowserSession) -> dict[str, Any]:
+    """List the open tabs."""
+    tabs = [
+        {"tab": tab.id, "url": tab.page.url, "title": await tab.page.title(), "current": tab is session.tabs.current}
+        for tab in session.tabs
+    ]
+    return {"tabs": tabs}

@@ -1,0 +1,352 @@
+"""What lies around the page: cookies, saved logins, the console, the network, files."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from urllib.parse import unquote, urlsplit
+
+from toolcrib import SafetyLevel
+from toolcrib.toolsets.browser.definition import Timeout, browser_tool
+from toolcrib.toolsets.browser.failures import BadInputError, BrowserError, DomainDeniedError, NavigationError
+from toolcrib.toolsets.browser.folders import for_reading, for_writing, free_name
+from toolcrib.toolsets.browser.guard import REFUSED_HEADER
+from toolcrib.toolsets.browser.targeting import acting, find
+
+if TYPE_CHECKING:
+    from playwright.async_api import Request, Route
+
+    from toolcrib.toolsets.browser.session import BrowserSession
+
+_MASK = "••••"
+Resource = Literal["document", "stylesheet", "image", "media", "font", "script", "xhr", "fetch", "websocket", "other"]
+
+
+@browser_tool(
+    category="session",
+    safety_level=SafetyLevel.MEDIUM_RISK,
+    examples=["get_cookies()", 'get_cookies(url="https://example.com")'],
+    returns="The cookies with name, domain, path and expiry; their values only where asked for",
+)
+async def get_cookies(
+    session: BrowserSession,
+    url: Annotated[str, "Only those sent to this address"] = "",
+    names: Annotated[list[str], "Only those of these names"] = [],  # noqa: B006
+    with_values: Annotated[bool, "Give the values too: they are logins, so mind where they go"] = False,
+) -> dict[str, Any]:
+    """List the session's cookies."""
+    cookies = await session.context.cookies([url] if url else [])
+    shown = [
+        {**cookie, "value": cookie.get("value") if with_values else _MASK}
+        for cookie in cookies
+        if not names or cookie.get("name") in names
+    ]
+    return {"cookies": shown, "count": len(shown)}
+
+
+@browser_tool(
+    category="session",
+    safety_level=SafetyLevel.HIGH_RISK,
+    examples=['set_cookie(name="theme", value="dark")', 'set_cookie(name="token", value="{{token}}", url="https://example.com")'],
+    returns="The cookie that was set, without its value, and the address it is for",
+)
+async def set_cookie(
+    session: BrowserSession,
+    name: Annotated[str, "The cookie's name"],
+    value: Annotated[str, "Its value; {{name}} stands for a configured secret"],
+    url: Annotated[str, "The address it is for; empty for the current page's"] = "",
+    expires: Annotated[float, "When it ends, in seconds since 1970; -1 for the end of the session"] = -1,
+) -> dict[str, Any]:
+    """Set a cookie."""
+    address = url or session.page.url
+    if urlsplit(address).scheme not in ("http", "https"):
+        raise BadInputError(f"a cookie needs a web address, and the page is {address!r}; give url=...")
+    revealed = session.hidden.reveal(value, address)
+    await session.context.add_cookies([{"name": name, "value": revealed, "url": address, "expires": expires}])
+    return {"cookie": name, "url": address}
+
+
+@browser_tool(
+    category="session",
+    safety_level=SafetyLevel.MEDIUM_RISK,
+    examples=["clear_cookies()", 'clear_cookies(name="session")'],
+    returns="How many cookies there were and are",
+)
+async def clear_cookies(
+    session: BrowserSession,
+    name: Annotated[str, "Only the cookie of this name"] = "",
+    domain: Annotated[str, "Only those of this domain"] = "",
+) -> dict[str, Any]:
+    """Delete cookies: all, or those of a name or a domain."""
+    before = len(await session.context.cookies())
+    await session.context.clear_cookies(name=name or None, domain=domain or None)
+    after = len(await session.context.cookies())
+    return {"before": before, "after": after, "cleared": before - after}
+
+
+@browser_tool(
+    category="session",
+    safety_level=SafetyLevel.HIGH_RISK,
+    examples=['save_state(file="shop-login.json")'],
+    returns="The file in the session's folder, and how many cookies and sites it holds",
+)
+async def save_state(
+    session: BrowserSession, file: Annotated[str, "The file's name in the session's folder"] = "state.json"
+) -> dict[str, Any]:
+    """Save the login state (cookies and the storage of sites) to a file, to be loaded another day."""
+    path = for_writing(session.files, file, ".json")
+    state = await session.context.storage_state(indexed_db=True)
+    path.touch(mode=0o600)
+    path.write_text(json.dumps(state), encoding="utf-8")
+    return {"file": path.name, "cookies": len(state.get("cookies", [])), "origins": len(state.get("origins", []))}
+
+
+@browser_tool(
+    category="session",
+    safety_level=SafetyLevel.HIGH_RISK,
+    examples=['load_state(file="shop-login.json")'],
+    returns="How many cookies and sites were restored",
+)
+async def load_state(
+    session: BrowserSession, file: Annotated[str, "The file's name in the session's folder"] = "state.json"
+) -> dict[str, Any]:
+    """Restore a saved login state, in place of the present one."""
+    path = for_reading(session.files, file)
+    try:
+        state = json.loads(path.read_text(encoding="utf-8"))
+        counts = {"cookies": len(state["cookies"]), "origins": len(state["origins"])}
+    except (ValueError, KeyError, TypeError):
+        raise BadInputError(f"{file!r} is not a saved state; make one with save_state") from None
+    await session.context.set_storage_state(path)
+    return {"file": file, **counts}
+
+
+@browser_tool(
+    category="session",
+    examples=["console_messages()", 'console_messages(level="error")'],
+    returns="The newest messages of the page's console and its uncaught errors, the newest last",
+)
+async def console_messages(
+    session: BrowserSession,
+    level: Annotated[Literal["all", "error", "warning", "info", "log", "debug"], "Only these"] = "all",
+    limit: Annotated[int, "How many at most"] = 50,
+) -> dict[str, Any]:
+    """Read the page's console."""
+    messages = [
+        {"level": message.type, "text": message.text[:1000], "at": f"{message.location.get('url', '')}:{message.location.get('lineNumber', 0)}"}
+        for message in await session.page.console_messages()
+        if level in ("all", message.type)
+    ]  # fmt: skip
+    errors = [str(error)[:1000] for error in await session.page.page_errors()] if level in ("all", "error") else []
+    return {"messages": messages[-limit:], "errors": errors[-limit:], "count": len(messages) + len(errors)}
+
+
+@browser_tool(
+    category="session",
+    timeout_seconds=60,
+    examples=["network_requests()", 'network_requests(contains="/api/", failed_only=True)'],
+    returns="The newest requests of the page with method, address, kind and status; no headers and no bodies",
+)
+async def network_requests(
+    session: BrowserSession,
+    contains: Annotated[str, "Only addresses with this in them"] = "",
+    kinds: Annotated[list[Resource], "Only these kinds"] = [],  # noqa: B006
+    failed_only: Annotated[bool, "Only those that failed or were answered with 400 and above"] = False,
+    limit: Annotated[int, "How many at most"] = 50,
+) -> dict[str, Any]:
+    """List what the page asked the network for: its last hundred requests."""
+    wanted = [
+        request
+        for request in await session.page.requests()
+        if contains in request.url and (not kinds or request.resource_type in kinds)
+    ]
+    found = [await _request(request) for request in wanted]
+    if failed_only:
+        found = [entry for entry in found if entry["failure"] or (entry["status"] or 0) >= 400]
+    refused = [event for event in session.happenings if event["kind"] == "refused"]
+    return {"requests": found[-limit:], "count": len(found), "refused": refused[-limit:]}
+
+
+async def _request(request: Request) -> dict[str, Any]:
+    failure = request.failure
+    done = failure is not None or request.timing["responseEnd"] >= 0
+    response = await request.response() if done and not failure else None
+    return {
+        "method": request.method,
+        "url": request.url[:500],
+        "kind": request.resource_type,
+        "status": response.status if response else None,
+        "failure": failure or "",
+    }
+
+
+@browser_tool(
+    category="session",
+    safety_level=SafetyLevel.LOW_RISK,
+    examples=['block_resources(kinds=["image", "font"])', 'block_resources(patterns=["*analytics*"])', "block_resources()"],
+    returns="What is blocked from now on",
+)
+async def block_resources(
+    session: BrowserSession,
+    kinds: Annotated[list[Resource], "Kinds of resources"] = [],  # noqa: B006
+    patterns: Annotated[list[str], "Addresses, as patterns with *"] = [],  # noqa: B006
+) -> dict[str, Any]:
+    """Do not load some resources, to be quick or quiet; without arguments, load everything again."""
+    from fnmatch import fnmatchcase
+
+    context = session.context
+    if session.blocker is not None:
+        await context.unroute("**/*", session.blocker)
+        session.blocker = None
+    if kinds or patterns:
+
+        async def block(route: Route) -> None:
+            request = route.request
+            if request.resource_type in kinds or any(fnmatchcase(request.url, pattern) for pattern in patterns):
+                await route.abort("blockedbyclient")
+            else:
+                await route.fallback()
+
+        session.blocker = block
+        await context.route("**/*", block)
+    return {"kinds": kinds, "patterns": patterns, "blocking": bool(kinds or patterns)}
+
+
+@browser_tool(
+    category="session",
+    safety_level=SafetyLevel.MEDIUM_RISK,
+    examples=['set_headers(headers={"Accept-Language": "no"})', "set_headers(headers={})"],
+    returns="The names of the headers that go with every request from now on",
+)
+async def set_headers(
+    session: BrowserSession,
+    headers: Annotated[dict[str, str], "Names and values; {{name}} stands for a configured secret. Empty: none any more"],
+) -> dict[str, Any]:
+    """Send headers along with every request of the session."""
+    for name, value in headers.items():
+        if not name or any(sign in name + value for sign in "\r\n\0"):
+            raise BadInputError(f"{name!r} is not a header: names and values have no line breaks")
+    # They go to every host, so a secret that is meant for some is not given away: no host at all is not among those.
+    revealed = {name: session.hidden.reveal(value, "") for name, value in headers.items()}
+    await session.context.set_extra_http_headers(revealed)
+    return {"headers": sorted(headers)}
+
+
+@browser_tool(
+    category="session",
+    safety_level=SafetyLevel.HIGH_RISK,
+    timeout_seconds=300,
+    examples=['download_file(url="https://example.com/report.pdf")', 'download_file(selector="Download CSV")'],
+    returns="The file in the session's folder, its size and where it came from",
+)
+async def download_file(
+    session: BrowserSession,
+    url: Annotated[str, "The address of the file"] = "",
+    selector: Annotated[str, "Or the element whose click starts the download"] = "",
+    file: Annotated[str, "The name to keep it under; empty for the one it comes with"] = "",
+    timeout: Annotated[float, "How long the download may take, in milliseconds"] = 120000,
+) -> dict[str, Any]:
+    """Download a file into the session's folder."""
+    if bool(url) == bool(selector):
+        raise BadInputError("give either the url of the file or the selector of what to click")
+    chosen = for_writing(session.files, file) if file else None
+    if url:
+        return await _fetch(session, session.check_url(url), chosen, timeout)
+    match = await find(session, selector, "click")
+    mark = len(session.happenings)
+    with acting("clicked for a download", match):
+        async with session.page.expect_download(timeout=timeout) as coming:
+            await match.locator.click(timeout=5000)
+    download = await coming.value
+    if failure := await download.failure():
+        raise NavigationError(f"the download of {download.url} failed: {failure}")
+    await session.tabs.settle()
+    saved = next(event for event in reversed(session.happenings[mark:]) if event["kind"] == "download")
+    path = session.files / saved["file"]
+    if chosen is not None:
+        path = path.replace(chosen)
+    return {"file": path.name, "bytes": path.stat().st_size, "url": download.url, "matched": match.as_dict()}
+
+
+async def _fetch(session: BrowserSession, address: str, chosen: Any, timeout: float) -> dict[str, Any]:
+    response = await session.context.request.get(address, timeout=timeout)
+    try:
+        if REFUSED_HEADER in response.headers:
+            reason = session.domains.why_not_url(response.url) or "a domain rule refuses it"
+            raise DomainDeniedError(f"{response.url} was not fetched: {reason}", url=response.url)
+        if not response.ok:
+            raise NavigationError(f"{address} answered {response.status}", retryable=response.status >= 500)
+        body = await response.body()
+    finally:
+        await response.dispose()
+    suggested = _named(response.headers.get("content-disposition", "")) or unquote(urlsplit(response.url).path)
+    path = chosen or free_name(session.files, suggested)
+    path.write_bytes(body)
+    return {"file": path.name, "bytes": len(body), "url": response.url, "type": response.headers.get("content-type", "")}
+
+
+def _named(disposition: str) -> str:
+    for part in disposition.split(";"):
+        key, _, value = part.strip().partition("=")
+        if key.lower() == "filename":
+            return value.strip('"')
+    return ""
+
+
+@browser_tool(
+    category="session",
+    safety_level=SafetyLevel.DANGEROUS,
+    timeout_seconds=60,
+    examples=['evaluate_javascript(script="document.title")', 'evaluate_javascript(script="element => element.innerHTML", selector="e12")'],
+    returns="What the script returned",
+)
+async def evaluate_javascript(
+    session: BrowserSession,
+    script: Annotated[str, "An expression or a function; with a selector, a function of the element"],
+    selector: Annotated[str, "An element to hand to the function"] = "",
+    timeout: Timeout = 5000,
+) -> dict[str, Any]:
+    """Run JavaScript in the page, with everything the page may do: it can act in the person's name."""
+    from playwright.async_api import Error
+
+    match = await find(session, selector, "any", timeout) if selector else None
+    try:
+        value = await (match.locator.evaluate(script) if match else session.page.evaluate(script))
+    except Error as error:
+        line = str(error).splitlines()[0]
+        raise BrowserError(f"the script failed: {line.partition(': ')[2] or line}") from None
+    return {"value": _plain(value), "matched": match.as_dict() if match else None}
+
+
+def _plain(value: Any) -> Any:
+    """A script's value as JSON: what is none becomes its text."""
+    return json.loads(json.dumps(value, default=str))
+
+
+@browser_tool(
+    category="session",
+    safety_level=SafetyLevel.MEDIUM_RISK,
+    examples=['mock_route(pattern="**/api/user", body="{\\"name\\": \\"Ada\\"}")', 'mock_route(pattern="**/api/user", remove=True)'],
+    returns="The pattern and what it is answered with, and all patterns that are mocked now",
+)
+async def mock_route(
+    session: BrowserSession,
+    pattern: Annotated[str, "Addresses, as a pattern: ** is anything, * anything but /"],
+    body: Annotated[str, "The body of the answer"] = "",
+    status: Annotated[int, "Its HTTP status"] = 200,
+    content_type: Annotated[str, "Its type"] = "application/json",
+    remove: Annotated[bool, "Stop mocking this pattern"] = False,
+) -> dict[str, Any]:
+    """Answer requests to some addresses with a made-up answer instead of asking the network."""
+    if not 100 <= status <= 599:
+        raise BadInputError(f"{status} is not an HTTP status")
+    if session.mocks.pop(pattern, None) is not None or remove:
+        await session.context.unroute(pattern)
+    if not remove:
+
+        async def answer(route: Route) -> None:
+            await route.fulfill(status=status, body=body, content_type=content_type)
+
+        await session.context.route(pattern, answer)
+        session.mocks[pattern] = status
+    return {"pattern": pattern, "status": None if remove else status, "mocked": sorted(session.mocks)}

@@ -1,0 +1,247 @@
+"""Waiting, asking, and the end of a task."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from toolcrib import ToolResult
+from toolcrib.toolsets.browser.definition import browser_tool
+from toolcrib.toolsets.browser.failures import BadInputError, ElementNotFoundError, NotConfiguredError, PageTimeoutError
+from toolcrib.toolsets.browser.targeting import find
+
+if TYPE_CHECKING:
+    from toolcrib.toolsets.browser.session import BrowserSession
+
+LONGEST_WAIT = 30.0
+Within = Annotated[float, "How long to wait at most, in milliseconds"]
+_PAUSE = 0.1
+
+
+def _since(start: float) -> int:
+    return round((time.monotonic() - start) * 1000)
+
+
+@browser_tool(
+    category="system",
+    requires_page=False,
+    timeout_seconds=40,
+    examples=["wait(seconds=2)", 'wait(seconds=10, selector="Results table")'],
+    returns="How long it waited, whether that was shortened, and the element where one was waited for",
+)
+async def wait(
+    session: BrowserSession,
+    seconds: Annotated[float, "How long; more than 30 is taken for 30"] = 1.0,
+    selector: Annotated[str, "An element to wait for, so that it may be shorter"] = "",
+) -> dict[str, Any]:
+    """Wait for a while, or until an element is there."""
+    start, length = time.monotonic(), min(max(seconds, 0.0), LONGEST_WAIT)
+    match = None
+    if selector:
+        await session.ready()
+        match = await find(session, selector, "any", length * 1000)
+    else:
+        await asyncio.sleep(length)
+    return {"waited_ms": _since(start), "clamped": seconds > LONGEST_WAIT, "matched": match.as_dict() if match else None}
+
+
+@browser_tool(
+    category="system",
+    timeout_seconds=130,
+    examples=['wait_for_selector(selector="#results")', 'wait_for_selector(selector=".spinner", state="hidden")'],
+    returns="How long it took, and the element",
+)
+async def wait_for_selector(
+    session: BrowserSession,
+    selector: Annotated[str, "The element: a CSS selector, a handle, or plain words"],
+    state: Annotated[Literal["visible", "hidden", "attached", "detached"], "What to wait for"] = "visible",
+    timeout: Within = 10000,
+) -> dict[str, Any]:
+    """Wait until an element is there and visible, or until it is gone."""
+    start = time.monotonic()
+    while True:
+        try:
+            match = await find(session, selector, "any", 0)
+        except ElementNotFoundError as error:
+            match, missing = None, error
+        shown = match is not None and match.visible
+        if {"visible": shown, "hidden": not shown, "attached": match is not None, "detached": match is None}[state]:
+            return {"state": state, "waited_ms": _since(start), "matched": match.as_dict() if match else None}
+        if _since(start) >= timeout:
+            break
+        await asyncio.sleep(_PAUSE)
+    if match is None:
+        missing.args = (f"{missing.message}; waited {timeout / 1000:g} s for it to be {state}",)
+        raise missing
+    raise PageTimeoutError(f"the {match} did not become {state} within {timeout / 1000:g} s", matched=match.as_dict())
+
+
+@browser_tool(
+    category="system",
+    timeout_seconds=130,
+    examples=['wait_for_text(text="Order placed")', 'wait_for_text(text="Loading", gone=True)'],
+    returns="How long it took",
+)
+async def wait_for_text(
+    session: BrowserSession,
+    text: Annotated[str, "The text, upper and lower case alike"],
+    gone: Annotated[bool, "Wait until it is no longer there"] = False,
+    timeout: Within = 10000,
+) -> dict[str, Any]:
+    """Wait until the page shows a text, or until it no longer does."""
+    start, wanted = time.monotonic(), " ".join(text.split()).casefold()
+    shown = ""
+    while True:
+        shown = ""
+        for frame in session.page.frames:
+            whole = {"target": "", "offset": 0, "limit": 10**9}
+            shown += (await session.ask(frame, "text", whole, missing={"text": ""}))["text"] + "\n"
+        if (wanted in " ".join(shown.split()).casefold()) != gone:
+            return {"text": text, "gone": gone, "waited_ms": _since(start)}
+        if _since(start) >= timeout:
+            break
+        await asyncio.sleep(_PAUSE)
+    state = "still there" if gone else "not there"
+    raise PageTimeoutError(
+        f"{text!r} was {state} after {timeout / 1000:g} s on {session.page.url}; the page says: {shown.strip()[:200]!r}",
+        looked_for=text,
+    )
+
+
+@browser_tool(
+    category="system",
+    timeout_seconds=130,
+    examples=['wait_for_url(url="**/done")', 'wait_for_url(url="/order/")'],
+    returns="The address that was reached, and how long it took",
+)
+async def wait_for_url(
+    session: BrowserSession,
+    url: Annotated[str, "A part of the address, a pattern with *, or /a regular expression/"],
+    timeout: Within = 10000,
+) -> dict[str, Any]:
+    """Wait until the address is what is wanted."""
+    start, pattern = time.monotonic(), _url_pattern(url)
+    while not pattern.search(session.page.url):
+        if _since(start) >= timeout:
+            raise PageTimeoutError(
+                f"the address did not become {url!r} within {timeout / 1000:g} s; it is {session.page.url}", looked_for=url
+            )
+        await asyncio.sleep(_PAUSE / 2)
+    return {"url": session.page.url, "waited_ms": _since(start)}
+
+
+def _url_pattern(text: str) -> re.Pattern[str]:
+    if len(text) > 2 and text.startswith("/") and text.endswith("/") and re.search(r"[\\^$+?()\[\]{}|]", text):
+        try:
+            return re.compile(text[1:-1])
+        except re.error as error:
+            raise BadInputError(f"{text!r} is not a regular expression: {error}") from None
+    if "*" not in text:
+        return re.compile(re.escape(text))
+    parts = re.split(r"(\*\*?)", text)
+    body = "".join(".*" if part == "**" else "[^/]*" if part == "*" else re.escape(part) for part in parts)
+    return re.compile(f"^{body}$")
+
+
+@browser_tool(
+    category="system",
+    timeout_seconds=130,
+    examples=["wait_for_network_idle()"],
+    returns="How long it took",
+)
+async def wait_for_network_idle(session: BrowserSession, timeout: Within = 10000) -> dict[str, Any]:
+    """Wait until the page has asked the network for nothing for half a second."""
+    from playwright.async_api import TimeoutError as PlaywrightTimeoutError
+
+    start = time.monotonic()
+    pending: set[Any] = set()
+    last = start
+
+    def began(request: Any) -> None:
+        pending.add(request)
+
+    def ended(request: Any) -> None:
+        nonlocal last
+        pending.discard(request)
+        last = time.monotonic()
+
+    page = session.page
+    hooks = (("request", began), ("requestfinished", ended), ("requestfailed", ended))
+    for event, hook in hooks:
+        page.on(event, hook)  # type: ignore[call-overload]
+    try:
+        await page.wait_for_load_state("networkidle", timeout=timeout)
+        while pending or time.monotonic() - last < 0.5:
+            if _since(start) >= timeout:
+                raise PlaywrightTimeoutError("")
+            await asyncio.sleep(_PAUSE / 2)
+    except PlaywrightTimeoutError:
+        busy = sorted({request.url for request in pending})[:5]
+        raise PageTimeoutError(
+            f"the network was not quiet within {timeout / 1000:g} s; open requests: {', '.join(busy) or 'new ones all the time'}",
+            open=busy,
+        ) from None
+    finally:
+        for event, hook in hooks:
+            page.remove_listener(event, hook)
+    return {"idle": True, "waited_ms": _since(start)}
+
+
+@browser_tool(
+    category="system",
+    requires_page=False,
+    is_terminal=True,
+    examples=['complete(summary="Ordered two books", result={"order": 4711})'],
+    returns="The summary and the result; the task ends here",
+)
+async def complete(
+    session: BrowserSession,
+    summary: Annotated[str, "What was done, in a sentence"],
+    result: Annotated[Any, "What the task was to find out, if anything"] = None,
+) -> ToolResult:
+    """Say that the task is done."""
+    session.task = {"status": "complete", "summary": summary, "result": result}
+    return ToolResult.success_result({"summary": summary, "result": result}, url=session.url)
+
+
+@browser_tool(
+    category="system",
+    requires_page=False,
+    is_terminal=True,
+    examples=['fail(reason="The shop does not deliver to Norway")', 'fail(reason="The site is down", recoverable=True)'],
+    returns="An error result that says whether trying again later can help; the task ends here",
+)
+async def fail(
+    session: BrowserSession,
+    reason: Annotated[str, "Why it cannot be done"],
+    recoverable: Annotated[bool, "Whether it may work another time or another way"] = False,
+) -> ToolResult:
+    """Say that the task cannot be done."""
+    session.task = {"status": "failed", "reason": reason, "recoverable": recoverable}
+    return ToolResult.failure_result(
+        reason, "task_failed", recoverable=recoverable, retryable=recoverable, url=session.url
+    )
+
+
+@browser_tool(
+    category="system",
+    requires_page=False,
+    timeout_seconds=600,
+    examples=['ask_user(question="Which of the two accounts?", choices=["work", "private"])'],
+    returns="The answer",
+)
+async def ask_user(
+    session: BrowserSession,
+    question: Annotated[str, "What to ask"],
+    choices: Annotated[list[str], "The possible answers, where there are only some"] = [],  # noqa: B006
+) -> dict[str, Any]:
+    """Ask the person for whom the task is done."""
+    if session.ask_user is None:
+        raise NotConfiguredError("nobody is there to answer; give the session ask_user=...")
+    asked = f"{question} ({' / '.join(choices)})" if choices else question
+    answer = str(await session.ask_user(asked)).strip()
+    if choices and answer.casefold() not in (choice.casefold() for choice in choices):
+        raise BadInputError(f"the answer {answer!r} is none of {', '.join(map(repr, choices))}", retryable=True)
+    return {"question": question, "answer": answer}
