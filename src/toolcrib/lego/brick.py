@@ -86,7 +86,7 @@ class Brick(ABC, Generic[In, Out]):
         return None
 
     @abstractmethod
-    def process(self, item: In, context: StepContext) -> Iterable[Out] | Awaitable[Iterable[Out]]:
+    def process(self, item: In, context: StepContext, /) -> Iterable[Out] | Awaitable[Iterable[Out]]:
         """Turn one item into any number of items.
 
         Raises ToolTimeoutError where time ran out and UnavailableError where nobody answered: a pipeline can retry
@@ -107,11 +107,11 @@ class BatchBrick(Brick[In, Out]):
     It runs one batch at a time, in one thread. Batches form by themselves: what arrives during one makes the next.
     """
 
-    def process(self, item: In, context: StepContext) -> Sequence[Out]:
+    def process(self, item: In, context: StepContext, /) -> Sequence[Out]:
         return self.process_many([item], context)
 
     @abstractmethod
-    def process_many(self, items: Sequence[In], context: StepContext) -> Sequence[Out]:
+    def process_many(self, items: Sequence[In], context: StepContext, /) -> Sequence[Out]:
         """One result for each item, in order; all of them are done when this returns."""
 
     @property

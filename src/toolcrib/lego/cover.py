@@ -32,6 +32,7 @@ class Candidates:
             sum(1 << tool for tool, covered in enumerate(self.covers) if covered & bit) for bit in bits.values()
         ]
         self.accepted, self.compatible = _relations(specs, strict)
+        self.sociable = sum(1 << tool for tool, friends in enumerate(self.accepted) if friends)
 
 
 def search(candidates: Candidates, limit: int) -> list[list[ToolSpec]]:
@@ -101,7 +102,10 @@ class _Search:
                 if left == 1 and self._each_is_needed([*picked, tool]):
                     self._keep(new_cost, [*picked, tool])
             else:
-                self._extend([*picked, tool], rest, open_tools & candidates.compatible[tool], new_cost)
+                still_open = open_tools & candidates.compatible[tool]
+                to_come = self._silent_to_come([*picked, tool], rest, still_open)
+                if not self._is_beaten((new_cost[0], new_cost[1] + to_come)):
+                    self._extend([*picked, tool], rest, still_open, new_cost)
 
     def _choices(self, picked: list[int], uncovered: int, open_tools: int, left: int) -> Iterator[int]:
         candidates = self._candidates
@@ -125,6 +129,21 @@ class _Search:
         for needing in self._candidates.needing:
             for level in levels:
                 yield from _bits(level & needing)
+
+    def _silent_to_come(self, picked: list[int], uncovered: int, open_tools: int) -> int:
+        """At least so many pairs without an "accepts" must still come, whatever is picked from here."""
+        candidates = self._candidates
+        left = self._size - len(picked)
+        silent = sum(
+            self._least(self._not_brought_by(open_tools & candidates.accepted[tool], uncovered)) for tool in picked
+        )
+        loners = self._least(self._not_brought_by(open_tools & candidates.sociable, uncovered))
+        return silent + loners * (loners - 1) // 2 + loners * (left - loners)
+
+    def _not_brought_by(self, tools: int, capabilities: int) -> int:
+        """Those of the capabilities that none of the tools has."""
+        having = self._candidates.having
+        return sum(1 << position for position in _bits(capabilities) if not tools & having[position])
 
     def _is_beaten(self, cost: Cost) -> bool:
         """Whether a cover of at least this cost, met later, cannot be among the best."""

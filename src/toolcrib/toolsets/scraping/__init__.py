@@ -1,0 +1,68 @@
+"""Scraping: bricks for real tools, from the request to the stored row, and their catalogue entries.
+
+pipeline = load_pipeline("books.json")
+pipeline.check().raise_first()
+report = asyncio.run(pipeline.run())
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from toolcrib.lego import Brick, Pipeline, Secrets
+from toolcrib.lego import load_pipeline as load_pipeline_with
+from toolcrib.toolsets.scraping.antibot import CurlBrick, ScraperApiBrick
+from toolcrib.toolsets.scraping.browser import PlaywrightBrick
+from toolcrib.toolsets.scraping.captcha import AntiCaptchaBrick
+from toolcrib.toolsets.scraping.entries import entries
+from toolcrib.toolsets.scraping.http import HttpxBrick, RequestsBrick
+from toolcrib.toolsets.scraping.parsers import BeautifulSoupBrick, ExtructBrick, ParselBrick, SelectolaxBrick
+from toolcrib.toolsets.scraping.proxies import ProxyListBrick
+from toolcrib.toolsets.scraping.tables import ParquetBrick, SqliteBrick
+from toolcrib.toolsets.scraping.textfiles import CsvBrick, JsonLinesBrick
+
+__all__ = ["BRICKS", "entries", "load_pipeline", "make_pipeline"]
+
+BRICKS: Mapping[str, type[Brick[Any, Any]]] = MappingProxyType(
+    {
+        brick.spec.name: brick
+        for brick in (
+            HttpxBrick,
+            RequestsBrick,
+            PlaywrightBrick,
+            CurlBrick,
+            ScraperApiBrick,
+            ProxyListBrick,
+            AntiCaptchaBrick,
+            BeautifulSoupBrick,
+            SelectolaxBrick,
+            ParselBrick,
+            ExtructBrick,
+            JsonLinesBrick,
+            CsvBrick,
+            SqliteBrick,
+            ParquetBrick,
+        )
+    }
+)
+"""Every brick that ships, by the name of its catalogue entry."""
+
+
+def load_pipeline(
+    path: str | Path,
+    *,
+    bricks: Mapping[str, type[Brick[Any, Any]]] | None = None,
+    secrets: Secrets | Mapping[str, str] | None = None,
+) -> Pipeline:
+    """The pipeline in a JSON or TOML file, made of the bricks that ship and any others given."""
+    return load_pipeline_with(path, {**BRICKS, **(bricks or {})}, secrets=secrets)
+
+
+def make_pipeline(
+    *steps: str | tuple[str, Mapping[str, Any]], secrets: Secrets | Mapping[str, str] | None = None, **settings: Any
+) -> Pipeline:
+    """``make_pipeline("httpx", ("parsel", {...}), ("jsonlines", {...}), start=[...])``"""
+    return Pipeline.of(*steps, bricks=BRICKS, secrets=secrets, **settings)

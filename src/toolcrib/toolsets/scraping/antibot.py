@@ -1,0 +1,122 @@
+"""Fetching where plain clients are turned away: ``curl_cffi`` looks like a browser, ``scraperapi`` sends others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from toolcrib.core.errors import DeniedError
+from toolcrib.lego import Brick, Page, Request, StepContext
+from toolcrib.toolsets.scraping.entries import entry
+from toolcrib.toolsets.scraping.fetching import FetchConfig, check_size, page, told_plainly
+
+if TYPE_CHECKING:
+    import httpx
+    from curl_cffi.requests import AsyncSession
+
+
+class CurlBrick(Brick[Request, Page]):
+    """Every answer comes over a connection that a browser could have made. Brings its own User-Agent."""
+
+    class Config(FetchConfig):
+        impersonate: str = Field("chrome", description="the browser to look like, such as 'chrome' or 'safari'")
+        user_agent: str = ""
+
+        def headers_for(self, request: Request) -> dict[str, str]:
+            own = {"User-Agent": self.user_agent} if self.user_agent else {}
+            return {**own, **self.headers, **request.headers}
+
+    spec = entry("curl_cffi")
+    takes = Request
+    gives = Page
+    modules = ("curl_cffi",)
+    config: Config
+
+    async def open(self) -> None:
+        from curl_cffi.requests import AsyncSession
+
+        self._session: AsyncSession[Any] = AsyncSession(trust_env=False, max_clients=100)
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def process(self, item: Request, _context: StepContext, /) -> Sequence[Page]:
+        from curl_cffi.requests.exceptions import RequestException, Timeout
+
+        config = self.config
+        with told_plainly(self.spec.name, item, config.timeout, Timeout, RequestException):
+            async with asyncio.timeout(config.timeout):
+                method: Any = item.method
+                impersonate: Any = config.impersonate
+                response = await self._session.request(
+                    method,
+                    item.url,
+                    headers=config.headers_for(item),
+                    data=item.body or None,
+                    impersonate=impersonate,
+                    timeout=config.timeout,
+                    verify=config.verify,
+                    proxy=item.proxy or None,
+                )
+        check_size(self.spec.name, config, len(response.content), item.url)
+        headers = {name: value or "" for name, value in response.headers.items()}
+        return [page(self.spec.name, item, response.url, response.status_code, headers, response.content)]
+
+
+class ScraperApiBrick(Brick[Request, Page]):
+    """One call to the service for each request; the service's own refusals are told apart from the site's."""
+
+    class Config(FetchConfig):
+        endpoint: str = "https://api.scraperapi.com/"
+        timeout: float = Field(70.0, gt=0, le=600, description="the service itself tries for up to 70 seconds")
+        render: bool = Field(False, description="run the page's JavaScript")
+        country_code: str = ""
+        premium: bool = False
+
+    spec = entry("scraperapi")
+    takes = Request
+    gives = Page
+    modules = ("httpx",)
+    config: Config
+
+    async def open(self) -> None:
+        import httpx
+
+        self._key = self.secret("SCRAPERAPI_KEY")
+        self._client = httpx.AsyncClient(timeout=self.config.timeout, verify=self.config.verify, trust_env=False)
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def process(self, item: Request, _context: StepContext, /) -> Sequence[Page]:
+        import httpx
+
+        config = self.config
+        with told_plainly(self.spec.name, item, config.timeout, httpx.TimeoutException, httpx.HTTPError):
+            async with asyncio.timeout(config.timeout):
+                response = await self._client.request(
+                    item.method,
+                    config.endpoint,
+                    params=self._parameters(item),
+                    headers={**config.headers, **item.headers},
+                    content=item.body or None,
+                )
+        if response.status_code == 401:
+            raise DeniedError("the service behind 'scraperapi' does not accept the SCRAPERAPI_KEY", rule="scraperapi")
+        check_size(self.spec.name, config, len(response.content), item.url)
+        return [self._page(item, response)]
+
+    def _parameters(self, request: Request) -> dict[str, str]:
+        config = self.config
+        chosen = {"render": config.render, "premium": config.premium, "keep_headers": bool(request.headers)}
+        parameters = {"api_key": self._key, "url": request.url, "country_code": config.country_code}
+        return {name: value for name, value in parameters.items() if value} | {
+            name: "true" for name, wanted in chosen.items() if wanted
+        }
+
+    def _page(self, request: Request, response: httpx.Response) -> Page:
+        url = response.headers.get("sa-final-url", request.url)
+        return page(self.spec.name, request, url, response.status_code, response.headers, response.content)

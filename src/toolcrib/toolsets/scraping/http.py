@@ -1,0 +1,138 @@
+"""Plain HTTP clients: ``httpx`` on the event loop, ``requests`` in threads."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
+
+from toolcrib.core.errors import ToolTimeoutError
+from toolcrib.lego import Brick, BrickConfig, Page, Request, StepContext
+from toolcrib.toolsets.scraping.entries import entry
+from toolcrib.toolsets.scraping.fetching import FetchConfig, check_size, page, told_plainly
+
+if TYPE_CHECKING:
+    import httpx
+    import requests
+    from requests.cookies import RequestsCookieJar
+
+_KEPT_CONNECTIONS = 64
+_PIECE = 65536
+
+
+class HttpxBrick(Brick[Request, Page]):
+    """One client for direct requests and one for each proxy, each with its own connections and cookies."""
+
+    class Config(FetchConfig):
+        http2: bool = Field(False, description="speak HTTP/2 where the server does; needs the package h2")
+        max_redirects: int = Field(20, ge=0)
+
+    spec = entry("httpx")
+    takes = Request
+    gives = Page
+    modules = ("httpx",)
+    config: Config
+
+    async def open(self) -> None:
+        self._clients: dict[str, httpx.AsyncClient] = {}
+
+    async def close(self) -> None:
+        for client in self._clients.values():
+            await client.aclose()
+
+    async def process(self, item: Request, _context: StepContext, /) -> Sequence[Page]:
+        import httpx
+
+        config = self.config
+        with told_plainly(self.spec.name, item, config.timeout, httpx.TimeoutException, httpx.HTTPError):
+            async with (
+                asyncio.timeout(config.timeout),
+                self._client(item.proxy).stream(
+                    item.method, item.url, headers=config.headers_for(item), content=item.body or None
+                ) as response,
+            ):
+                body = bytearray()
+                async for piece in response.aiter_bytes():
+                    body += piece
+                    check_size(self.spec.name, config, len(body), item.url)
+        return [page(self.spec.name, item, str(response.url), response.status_code, response.headers, bytes(body))]
+
+    def _client(self, proxy: str) -> httpx.AsyncClient:
+        import httpx
+
+        client = self._clients.get(proxy)
+        if client is None:
+            client = self._clients[proxy] = httpx.AsyncClient(
+                follow_redirects=True,
+                max_redirects=self.config.max_redirects,
+                http2=self.config.http2,
+                timeout=self.config.timeout,
+                verify=self.config.verify,
+                proxy=proxy or None,
+                trust_env=False,
+                limits=httpx.Limits(max_connections=None, max_keepalive_connections=_KEPT_CONNECTIONS),
+            )
+        return client
+
+
+class RequestsBrick(Brick[Request, Page]):
+    """A session for each thread, all with the same cookies."""
+
+    Config: ClassVar[type[BrickConfig]] = FetchConfig
+    spec = entry("requests")
+    takes = Request
+    gives = Page
+    modules = ("requests",)
+    config: FetchConfig
+
+    def open(self) -> None:
+        import requests
+
+        self._own = threading.local()
+        self._sessions: list[requests.Session] = []
+        self._cookies: RequestsCookieJar = requests.Session().cookies
+
+    def close(self) -> None:
+        for session in self._sessions:
+            session.close()
+
+    def process(self, item: Request, context: StepContext, /) -> Sequence[Page]:
+        import requests
+
+        config = self.config
+        deadline = time.monotonic() + config.timeout
+        with (
+            told_plainly(self.spec.name, item, config.timeout, requests.Timeout, requests.RequestException),
+            self._session().request(
+                item.method,
+                item.url,
+                headers=config.headers_for(item),
+                data=item.body or None,
+                timeout=config.timeout,
+                stream=True,
+                verify=config.verify,
+                proxies={"http": item.proxy, "https": item.proxy} if item.proxy else {},
+            ) as response,
+        ):
+            body = bytearray()
+            for piece in response.iter_content(_PIECE):
+                body += piece
+                check_size(self.spec.name, config, len(body), item.url)
+                if time.monotonic() > deadline or context.cancelled:
+                    raise ToolTimeoutError(self.spec.name, config.timeout)
+        return [page(self.spec.name, item, response.url, response.status_code, response.headers, bytes(body))]
+
+    def _session(self) -> requests.Session:
+        import requests
+
+        session: requests.Session | None = getattr(self._own, "session", None)
+        if session is None:
+            session = self._own.session = requests.Session()
+            session.trust_env = False
+            session.cookies = self._cookies
+            self._sessions.append(session)
+        return session

@@ -1,0 +1,125 @@
+"""One way to say what to read from a page, whichever library reads it.
+
+========================  ==================================================
+``"h1"``                  the text of the first element that matches
+``"a.more@href"``         an attribute of it; addresses are made absolute
+``["li.tag"]``            the list of all that match
+``""`` or ``"@id"``       the row itself, its text or its attribute
+========================  ==================================================
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
+from urllib.parse import urljoin
+
+from pydantic import BeforeValidator, Field
+
+from toolcrib.core.errors import ToolValidationError
+from toolcrib.lego import Brick, BrickConfig, Page, Record, Request, StepContext
+
+Node = TypeVar("Node")
+
+_NOWHERE = Request("about:blank")
+
+_ADDRESSES = frozenset({"href", "src", "action", "data-src"})
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+class ParserConfig(BrickConfig):
+    selectors: dict[str, str | Annotated[list[str], Field(min_length=1, max_length=1)]] = Field(
+        min_length=1, description="field names and where their values are"
+    )
+    rows: str = Field("", description="selects the elements that are a record each; the page is one record without it")
+    follow: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field(
+        (), description="links to follow, such as 'a.next@href'"
+    )
+    url_field: str = Field("", description="a field to hold the page's address")
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    path: str
+    attribute: str
+    many: bool
+
+    @classmethod
+    def parse(cls, written: str | Sequence[str]) -> Selector:
+        many = not isinstance(written, str)
+        text = written if isinstance(written, str) else written[0]
+        # An '@' inside brackets or an XPath belongs to the path.
+        path, at, attribute = text.rpartition("@")
+        if not at or not attribute.replace("-", "").replace("_", "").replace(":", "").isalnum() or path.endswith("/"):
+            path, attribute = text, ""
+        return cls(path.strip(), attribute.strip(), many)
+
+
+class ParserBrick(Brick[Page, Record], Generic[Node]):
+    """Reads records from pages by selectors. A record of which no field was found is left out."""
+
+    Config: ClassVar[type[BrickConfig]] = ParserConfig
+    takes = Page
+    gives = Record
+
+    def open(self) -> None:
+        config = self.config
+        self._fields = {name: Selector.parse(written) for name, written in config.selectors.items()}
+        self._follow = [Selector.parse(written) for written in config.follow]
+        for path in (config.rows, *(one.path for one in (*self._fields.values(), *self._follow))):
+            if path:
+                self._try(path)
+
+    def process(self, item: Page, context: StepContext, /) -> Iterable[Record]:
+        root = self.root(item)
+        for selector in self._follow:
+            for address in self._values(root, Selector(selector.path, selector.attribute or "href", True), item):
+                context.follow(item.request.follow(address, item.url))
+        return list(self._records(root, item))
+
+    @abstractmethod
+    def root(self, page: Page) -> Node:
+        """The page, parsed."""
+
+    @abstractmethod
+    def select(self, node: Node, path: str) -> Sequence[Node]:
+        """What matches below a node; an error where the path is not a selector."""
+
+    @abstractmethod
+    def text(self, node: Node) -> str: ...
+
+    @abstractmethod
+    def attribute(self, node: Node, name: str) -> str | None: ...
+
+    def _records(self, root: Node, page: Page) -> Iterator[Record]:
+        own = {self.config.url_field: page.url} if self.config.url_field else {}
+        nodes = self.select(root, self.config.rows) if self.config.rows else [root]
+        for position, node in enumerate(nodes):
+            found = {name: self._value(node, selector, page) for name, selector in self._fields.items()}
+            if any(value not in (None, [], "") for value in found.values()):
+                yield Record({**found, **own}, page.request.key, page.url, position)
+
+    def _value(self, node: Node, selector: Selector, page: Page) -> str | list[str] | None:
+        values = self._values(node, selector, page)
+        return list(values) if selector.many else next(values, None)
+
+    def _values(self, node: Node, selector: Selector, page: Page) -> Iterator[str]:
+        for found in self.select(node, selector.path) if selector.path else [node]:
+            if not selector.attribute:
+                yield " ".join(self.text(found).split())
+                continue
+            value = self.attribute(found, selector.attribute)
+            if value is not None:
+                yield urljoin(page.url, value.strip()) if selector.attribute in _ADDRESSES else value
+
+    def _try(self, path: str) -> None:
+        empty = self.root(Page(request=_NOWHERE, url="", status=200, body=b"<html><body></body></html>"))
+        try:
+            self.select(empty, path)
+        except Exception as error:  # noqa: BLE001  each library has its own way to refuse a selector
+            raise ToolValidationError(f"brick {self.spec.name!r} cannot read the selector {path!r}: {error}") from None
