@@ -91,7 +91,7 @@ def live_registry(catalogue: Catalogue, name: str, approve: Approve | None) -> T
     if kept and catalogue.get(name).binding:
         registry.register(catalogue.tool(name))
         return registry
-    registry.discover(folders=_folders(settings.plugins_dir))
+    registry.discover(folders=plugin_folders(settings.plugins_dir))
     if name not in registry:
         if kept:
             registry.register(catalogue.tool(name))  # says why it cannot run
@@ -99,7 +99,7 @@ def live_registry(catalogue: Catalogue, name: str, approve: Approve | None) -> T
     return registry
 
 
-def _folders(plugins_dir: str) -> list[Path]:
+def plugin_folders(plugins_dir: str) -> list[Path]:
     return [Path(folder).expanduser() for folder in plugins_dir.split(os.pathsep) if folder]
 
 

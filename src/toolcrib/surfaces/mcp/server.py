@@ -1,0 +1,79 @@
+"""The protocol itself, by its SDK: list and call, over standard input and output or over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
+
+from toolcrib import __version__
+from toolcrib.core.errors import MissingDependencyError
+from toolcrib.formats import handover, render_result
+from toolcrib.surfaces.mcp.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from mcp.server import Server, ServerRequestContext
+    from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams
+
+Asgi = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
+
+
+def build_server(toolbox: Toolbox) -> Server:
+    """An MCP server of the toolbox's tools."""
+    try:
+        from mcp.server import Server
+
+        from mcp import types
+    except ImportError:
+        raise MissingDependencyError("the MCP SDK", "pip install 'toolcrib[mcp]'") from None
+
+    async def list_tools(_context: ServerRequestContext, params: PaginatedRequestParams | None) -> ListToolsResult:
+        specs, cursor = await toolbox.page(params.cursor if params is not None else None)
+        tools = [types.Tool.model_validate(definition) for definition in handover(specs, "mcp").definitions]
+        return types.ListToolsResult(tools=tools, next_cursor=cursor)
+
+    async def call_tool(context: ServerRequestContext, params: CallToolRequestParams) -> CallToolResult:
+        result = await toolbox.run(params.name, params.arguments, _principal(context))
+        return types.CallToolResult.model_validate(render_result("mcp", "", result))
+
+    return Server("toolcrib", version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+def _principal(context: ServerRequestContext) -> str:
+    """Who the gate in front of the HTTP door let in; over standard input it is whoever started us."""
+    scope = getattr(context.request, "scope", None) or {}
+    principal = scope.get("toolcrib.principal")
+    return principal.name if principal is not None else ""
+
+
+async def serve_stdio(toolbox: Toolbox) -> None:
+    """Serve one client on standard input and output, until it leaves."""
+    server = build_server(toolbox)
+    from mcp.server.stdio import stdio_server
+
+    async with stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())
+
+
+class HttpDoor:
+    """The door as an ASGI application; ``open`` it before the first request and ``close`` it after the last.
+
+    Stateless: every request stands alone, so several processes can answer the same client. ``Host`` and ``Origin``
+    are checked by the gate that stands in front of every HTTP door.
+    """
+
+    def __init__(self, toolbox: Toolbox) -> None:
+        server = build_server(toolbox)
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+        self._manager = StreamableHTTPSessionManager(app=server, json_response=True, stateless=True)
+        self._stack = AsyncExitStack()
+
+    async def open(self) -> None:
+        await self._stack.enter_async_context(self._manager.run())
+
+    async def close(self) -> None:
+        await self._stack.aclose()
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        await self._manager.handle_request(scope, receive, send)
