@@ -26,6 +26,7 @@ from toolcrib.core.errors import (
     ToolcribError,
     ToolExistsError,
     ToolFailedError,
+    ToolNotFoundError,
     ToolValidationError,
 )
 from toolcrib.core.names import check_kebab_name
@@ -226,7 +227,10 @@ class ToolRegistry:
         """Whether there was such a tool to replace. One of another name is refused with ToolValidationError."""
         if not self.core.has(name):
             return False
-        self.core.update(name, Tool.of(tool))
+        try:
+            self.core.update(name, Tool.of(tool))
+        except ToolNotFoundError:  # removed a moment ago by somebody else
+            return False
         return True
 
     def get_all(self) -> list[Tool]:
