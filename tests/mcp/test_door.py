@@ -1,9 +1,15 @@
 """The MCP door, asked by the SDK's own client."""
 
+import os
+import socket
+import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from toolcrib import Binding, ToolRegistry, ToolSpec, tool
@@ -14,6 +20,8 @@ from toolcrib.registry.execution import Guard
 from toolcrib.surfaces.mcp import CatalogueToolbox, RegistryToolbox, build_server
 
 mcp = pytest.importorskip("mcp")
+
+PROGRAM = "from toolcrib.surfaces.cli import main; main()"
 
 
 @tool
@@ -88,13 +96,46 @@ async def test_over_standard_input_and_output(tmp_path: Path) -> None:
         "    print('noise that must not reach the protocol')\n"
         "    return text.upper()\n"
     )
-    program = "from toolcrib.surfaces.cli import main; main()"
     server = StdioServerParameters(
         command=sys.executable,
-        args=["-c", program, "mcp"],
+        args=["-c", PROGRAM, "mcp"],
         env={"TOOLCRIB_PLUGINS_DIR": str(tmp_path), "TOOLCRIB_STORE": "memory:", "HOME": str(tmp_path)},
     )
     async with Client(stdio_client(server)) as client:
         assert "shout" in [each.name for each in (await client.list_tools()).tools]
         answer = await client.call_tool("shout", {"text": "hey"})
     assert answer.structured_content == {"result": "HEY"}
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[str]:
+    """A service of its own, on embedded defaults."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environ = {**os.environ, "TOOLCRIB_DATA_DIR": str(tmp_path), "TOOLCRIB_PLUGINS_DIR": ""}
+    command = [sys.executable, "-c", PROGRAM, "serve", "--port", str(port)]
+    process = subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(300):
+            try:
+                if httpx.get(f"{address}/healthz").status_code == 200:
+                    break
+            except httpx.TransportError:
+                time.sleep(0.1)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+async def test_over_http_behind_the_gate(service: str) -> None:
+    from mcp import Client
+
+    async with Client(f"{service}/mcp") as client:
+        assert (await client.list_tools()).tools == []
+        missing = await client.call_tool("nobody", {})
+    assert missing.is_error and "no tool is called 'nobody'" in missing.content[0].text
+    hostile = httpx.post(f"{service}/mcp", json={}, headers={"origin": "http://evil.example"})
+    assert hostile.status_code == 403

@@ -24,7 +24,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, cast
 
 from toolcrib import __version__
-from toolcrib.adapters.tokens import Tokens, open_tokens
+from toolcrib.adapters.tokens import Role, Tokens, open_tokens
 from toolcrib.bootstrap import open_blobs, open_catalogue
 from toolcrib.catalogue import Catalogue
 from toolcrib.catalogue.bundles import collect_orphans, referenced_digests, remove_bundle
@@ -38,6 +38,7 @@ from toolcrib.surfaces.logs import log_config
 if TYPE_CHECKING:
     from toolcrib.ports import AuditLog, Blobs
     from toolcrib.surfaces.auth.bearer import Bearer
+    from toolcrib.surfaces.mcp import HttpDoor
     from toolcrib.surfaces.rest import Application
 
 logger = logging.getLogger("toolcrib.serve")
@@ -132,8 +133,21 @@ def application(settings: Settings) -> Application:
         version=__version__,
         log_requests=settings.log_requests,
     )
-    start, stop = _lifetime(catalogue, blobs, tokens)
-    return create_application(service, start=start, stop=stop)
+    door = _mcp_door(catalogue, service.runs)
+    start, stop = _lifetime(catalogue, blobs, tokens, door)
+    return create_application(
+        service, mounts={"/mcp": (Role.PUBLISHER, door)} if door else None, start=start, stop=stop
+    )
+
+
+def _mcp_door(catalogue: Catalogue, runs: RunGuard) -> HttpDoor | None:
+    """The MCP door where its SDK is installed; the service does without it otherwise."""
+    from toolcrib.surfaces.mcp import CatalogueToolbox, HttpDoor
+
+    try:
+        return HttpDoor(CatalogueToolbox(catalogue, runs))
+    except MissingDependencyError:
+        return None
 
 
 def access_of(settings: Settings, tokens: Tokens) -> Access:
@@ -167,17 +181,21 @@ def bearer_of(settings: Settings) -> Bearer | None:
 
 
 def _lifetime(
-    catalogue: Catalogue, blobs: Blobs, tokens: Tokens
+    catalogue: Catalogue, blobs: Blobs, tokens: Tokens, door: HttpDoor | None
 ) -> tuple[Callable[[], Awaitable[None]], Callable[[], Awaitable[None]]]:
     background: list[asyncio.Task[None]] = []
 
     async def start() -> None:
+        if door is not None:
+            await door.open()
         background.append(asyncio.create_task(_collect_orphans(catalogue, blobs)))
 
     async def stop() -> None:
         for task in background:
             task.cancel()
         await asyncio.gather(*background, return_exceptions=True)
+        if door is not None:
+            await door.close()
         await asyncio.to_thread(catalogue.close)
         tokens.close()
 
