@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import toolcrib
 from toolcrib.dialects.flybrowser import (
+    ALIASES,
     BaseTool,
     ModelCapability,
     SafetyLevel,
@@ -253,7 +254,12 @@ async def test_dangerous_tools_wait_for_approval() -> None:
     alone.register(Login)
     assert (await alone.execute("login")).error_code == "approval_required"
     asked: list[Any] = []
-    guarded = ToolRegistry(approve=lambda spec, params: not asked.append((spec.name, dict(params))))
+
+    async def approve(spec: toolcrib.ToolSpec, params: Any) -> bool:
+        asked.append((spec.name, dict(params)))
+        return True
+
+    guarded = ToolRegistry(approve=approve)
     guarded.register(Login)
     assert (await guarded.execute("login", {"a": 1})).success
     assert asked == [("login", {"a": 1})]
@@ -317,17 +323,7 @@ def test_filtering_is_quiet_unless_asked(registry: ToolRegistry, caplog: pytest.
     assert caplog.text == ""
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("navigate", "goto"),
-        ("type_text", "type"),
-        ("go_back", "back"),
-        ("go_forward", "forward"),
-        ("select_option", "select"),
-        ("check_checkbox", "check"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new"), sorted(ALIASES.items()))
 async def test_later_names_lead_to_the_same_tools(old: str, new: str) -> None:
     registry = ToolRegistry()
     registry.register(type("Renamed", (MyCustomTool,), {"metadata": ToolMetadata(name=new, description="d")}))
@@ -367,13 +363,14 @@ def test_wrong_instances_and_metadata_are_refused() -> None:
         registry.register(MyCustomTool())  # type: ignore[arg-type]
     with pytest.raises(toolcrib.ToolValidationError):
         registry.register_instance(7)
-    for fields in (
+    wrong: list[dict[str, Any]] = [
         {"name": "no spaces please"},
         {"parameters": [ToolParameter("a", "string"), ToolParameter("a", "number")]},
         {"parameters": [ToolParameter("a", "str")]},
         {"timeout_seconds": -1},
         {"safety_level": "harmless"},
-    ):
+    ]
+    for fields in wrong:
         metadata = ToolMetadata(**{"name": "x", "description": "d", **fields})
         with pytest.raises(toolcrib.ToolValidationError):
             registry.register(type("Wrong", (MyCustomTool,), {"metadata": metadata}))
@@ -446,7 +443,5 @@ def test_metadata_to_spec_and_back(metadata: ToolMetadata) -> None:
     assert ToolMetadata.from_spec(spec) == metadata
     again = ToolMetadata.from_spec(toolcrib.ToolSpec.from_json(spec.to_json()))
     assert again == metadata
-    assert [type(each) for each in again.required_capabilities] == [ModelCapability] * len(
-        metadata.required_capabilities
-    )
+    assert all(isinstance(each, ModelCapability) for each in again.required_capabilities)
     json.dumps(metadata.to_json_schema())

@@ -47,6 +47,9 @@ ALIASES = {
     "type_text": "type",
     "select_option": "select",
     "check_checkbox": "check",
+    "search_human": "search",
+    "search_api": "search",
+    "search_rank": "search",
 }
 """Names that later versions gave to the browser tools. They work where no tool bears them itself."""
 
