@@ -60,7 +60,8 @@ paths = st.builds(
 operands = values | words | st.sampled_from(("t0", "t1", "t2"))
 patterns = st.sampled_from((
     "a", "^a", "b$", "^a.*b", "a.*b", ".*", "a+b?", "(a|b)+", "[ab]{1,2}", r"\w+\s\w", r"\bb\b", "^$", "", r"\d",
-    "^b", "b\\Z", r"\Aa", "k", "ß", "[^a]", ".b", "a|web", "(?i)WEB", "x'", r"\\", "ǆ", "(a*)*b", "[a-zA-Z]-", r"\S\W\D", "[^\\s]b",
+    "^b", "b\\Z", r"\Aa", "k", "ß", "[^a]", ".b", "a|web", "(?i)WEB", "x'", r"\\", "ǆ", "(a*)*b", "[a-zA-Z]-",
+    r"\S\W\D", "[^\\s]b",
 ))  # fmt: skip
 TYPES = ("double", "string", "object", "array", "bool", "null", "int", "long", "decimal", "number", 1, 2, 3, 4, 8, 10,
          16, 18, 19)  # fmt: skip
@@ -68,7 +69,7 @@ TYPES = ("double", "string", "object", "array", "bool", "null", "int", "long", "
 
 def _operators(deeper: st.SearchStrategy[Any], elements: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
     one = {
-        **{name: operands for name in ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte")},
+        **dict.fromkeys(("$eq", "$ne", "$gt", "$gte", "$lt", "$lte"), operands),
         "$in": st.lists(operands, max_size=4),
         "$nin": st.lists(operands, max_size=4),
         "$exists": st.booleans(),
@@ -87,9 +88,12 @@ def _operators(deeper: st.SearchStrategy[Any], elements: st.SearchStrategy[Any])
     return single | st.builds(lambda left, right: left | right, single, single)
 
 
-_value_operators = st.deferred(lambda: _operators(_value_operators, elements))
+_value_operators: st.SearchStrategy[Any] = st.deferred(lambda: _operators(_value_operators, elements))
 elements: st.SearchStrategy[Any] = st.deferred(
-    lambda: _value_operators | st.dictionaries(st.sampled_from(SEGMENTS).filter(lambda name: name[0] != "$"), operators | values, max_size=2)
+    lambda: (
+        _value_operators
+        | st.dictionaries(st.sampled_from(SEGMENTS).filter(lambda name: name[0] != "$"), operators | values, max_size=2)
+    )
 )
 _all = st.builds(lambda items: {"$all": items}, st.lists(operands, max_size=3)) | st.builds(
     lambda items: {"$all": [{"$elemMatch": item} for item in items]}, st.lists(elements, min_size=1, max_size=2)

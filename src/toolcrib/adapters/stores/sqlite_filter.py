@@ -110,8 +110,7 @@ def _text(column: str, test: q.Test) -> Condition:
         case q.HasType(names):
             return Condition(f"({column} IS NOT NULL)") if "string" in names else FALSE
         case q.Like(pattern):
-            parts = [Condition(f"instr({column}, ?) > 0", (part,)) for part in _terms(pattern)]
-            return _joined([UNKNOWN, *parts], "AND", TRUE)
+            return _joined([UNKNOWN, *_holding(column, _terms(pattern))], "AND", TRUE)
     return FALSE
 
 
@@ -141,10 +140,14 @@ def _anywhere(path: q.Path, test: q.Test) -> Condition:
         found = _joined([Condition("instr(d.document, ?) > 0", (text,)) for text in quoted], "OR", FALSE)
     elif isinstance(test, q.Like):
         parts = [part for part in _terms(test.pattern) if json.dumps(part, ensure_ascii=False) == f'"{part}"']
-        found = _joined([Condition("instr(d.document, ?) > 0", (part,)) for part in parts], "AND", TRUE)
+        found = _joined(_holding("d.document", parts), "AND", TRUE)
     else:
         found = _at_json_path(path, test)
     return Condition(found.sql, found.parameters, exact=False)
+
+
+def _holding(column: str, parts: list[str]) -> list[Condition]:
+    return [Condition(f"instr(lower({column}), ?) > 0", (part,)) for part in parts]
 
 
 def _terms(pattern: Pattern) -> list[str]:

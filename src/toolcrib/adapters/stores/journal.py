@@ -1,0 +1,116 @@
+"""The journal beside a catalogue file: its history and outbox, one JSON object a line.
+
+A batch is written here first and to the catalogue file second, each time with the digest of the catalogue before and
+after. Where a crash comes between the two, the catalogue still has the digest from before, and the batch never was;
+the other order could change a tool and lose the event that tells of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from toolcrib.adapters.files import append_file, signature, sync_folder
+from toolcrib.adapters.stores.contents import Contents, Plan, Version
+from toolcrib.core.errors import StoreError
+from toolcrib.ports import OutboxEntry
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def journal_path(catalogue: Path) -> Path:
+    return catalogue.with_name(f"{catalogue.stem}.history.jsonl")
+
+
+class Journal:
+    """Reads and appends; its owner holds the catalogue's lock."""
+
+    def __init__(self, catalogue: Path) -> None:
+        self.path = journal_path(catalogue)
+        self._whole = 0
+        """How much of the file is complete lines of batches that happened."""
+
+    def replay(self, contents: Contents, catalogue_digest: str) -> None:
+        """Bring ``contents`` to what the journal says, given the catalogue file as it is."""
+        lines = self._lines()
+        self._whole = sum(length for _, length in lines)
+        if lines and _never_happened(lines[-1][0], catalogue_digest):
+            self._whole -= lines.pop()[1]
+        for line, _ in lines:
+            _apply(contents, line)
+
+    def _lines(self) -> list[tuple[dict[str, Any], int]]:
+        data = self.path.read_bytes() if self.path.exists() else b""
+        lines: list[tuple[dict[str, Any], int]] = []
+        for number, text in enumerate(data.splitlines(keepends=True), 1):
+            if not text.endswith(b"\n"):  # a write that a crash cut short, never acknowledged
+                break
+            try:
+                line = json.loads(text)
+            except ValueError as error:
+                raise StoreError(f"line {number} of {str(self.path)!r} is not JSON: {error}") from None
+            lines.append((line, len(text)))
+        return lines
+
+    def begin(self, plan: Plan, adopted: Iterable[Version], before: str, after: str) -> None:
+        """Write a batch; it counts once the catalogue file has the digest ``after``.
+
+        ``adopted`` are versions that somebody wrote into the catalogue file by hand and that the batch replaces.
+        """
+        self._append(
+            {
+                "before": before,
+                "after": after,
+                "versions": [_written(version) for version in (*adopted, *plan.versions)],
+                "outbox": [asdict(entry) for entry in plan.entries],
+            }
+        )
+
+    def acknowledge(self, sequence: int) -> None:
+        self._append({"acknowledged": sequence})
+
+    def postpone(self, entry: OutboxEntry) -> None:
+        self._append({"postponed": asdict(entry)})
+
+    def _append(self, line: dict[str, Any]) -> None:
+        status = signature(self.path)
+        if status is not None and status[1] != self._whole:
+            os.truncate(self.path, self._whole)
+            sync_folder(self.path.parent)
+        data = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        append_file(self.path, data)
+        self._whole += len(data)
+
+
+def _never_happened(line: dict[str, Any], catalogue_digest: str) -> bool:
+    return line.get("before") == catalogue_digest != line.get("after")
+
+
+def _written(version: Version) -> dict[str, Any]:
+    return {
+        "name": version.name,
+        "version": version.version,
+        "etag": version.etag,
+        "at": version.at,
+        "deleted": version.deleted,
+        "document": version.document,
+    }
+
+
+def _apply(contents: Contents, line: dict[str, Any]) -> None:
+    for written in line.get("versions", ()):
+        text = json.dumps(written["document"], ensure_ascii=False, separators=(",", ":"))
+        contents.add_version(Version(text=text, **written))
+    for entry in line.get("outbox", ()):
+        contents.add_entry(OutboxEntry(**entry))
+    if "acknowledged" in line:
+        contents.acknowledge(line["acknowledged"])
+    if "postponed" in line:
+        contents.add_entry(OutboxEntry(**line["postponed"]))

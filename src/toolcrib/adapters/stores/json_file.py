@@ -1,0 +1,246 @@
+"""``json:///path`` keeps the catalogue in a JSON list that a person can read and edit.
+
+The file is the truth: what somebody writes into it by hand is taken over as a new version of the tool. History and
+outbox stand in a journal beside it (:mod:`toolcrib.adapters.stores.journal`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from toolcrib.adapters.files import locked, replace_file, signature
+from toolcrib.adapters.stores.changes import document_text
+from toolcrib.adapters.stores.codecs import Codec, SpecCodec
+from toolcrib.adapters.stores.contents import Contents, Plan, Version
+from toolcrib.adapters.stores.journal import Journal, digest
+from toolcrib.core.errors import StoreError, ToolcribError, ToolValidationError
+from toolcrib.core.query import Filter
+from toolcrib.ports import Change, OutboxEntry, Record
+
+
+@dataclass(slots=True)
+class _Loaded:
+    """The file as it was read last."""
+
+    contents: Contents = field(default_factory=Contents)
+    entries: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The list's entries by name, in the order of the file."""
+    by_hand: dict[str, Version] = field(default_factory=dict)
+    """Versions that are in the file but not in the journal."""
+    digest: str = ""
+    seen: tuple[object, object] = (None, None)
+
+
+class JsonFileStore:
+    """A store in one readable file, for several threads and several processes."""
+
+    remote = False
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        codec: Codec | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.path = Path(path).expanduser()
+        self._codec = codec or SpecCodec()
+        self._clock = clock
+        self._lock = RLock()
+        self._journal = Journal(self.path)
+        self._loaded: _Loaded | None = None
+
+    def get(self, name: str) -> Record | None:
+        with self._reading() as contents:
+            version = contents.get(name)
+        return None if version is None else version.record()
+
+    def get_json(self, name: str) -> str | None:
+        with self._reading() as contents:
+            version = contents.get(name)
+        return None if version is None else version.text
+
+    def query(self, where: Filter, *, limit: int | None = None, after: str | None = None) -> list[Record]:
+        with self._reading() as contents:
+            versions = list(islice(contents.matching(where, after), limit))
+        return [version.record() for version in versions]
+
+    def count(self, where: Filter) -> int:
+        with self._reading() as contents:
+            return sum(1 for _ in contents.matching(where))
+
+    def history(self, name: str) -> list[Record]:
+        with self._reading() as contents:
+            versions = contents.history(name)
+        return [version.record() for version in versions]
+
+    def outbox(self, *, limit: int = 100) -> list[OutboxEntry]:
+        with self._reading() as contents:
+            return contents.outbox(limit)
+
+    def commit(self, changes: Sequence[Change]) -> list[Record]:
+        as_kept = [self._as_kept(change) for change in changes]
+        with self._writing() as loaded:
+            plan = loaded.contents.plan(as_kept, self._clock())
+            if plan.versions:
+                self._write(loaded, plan)
+        return [version.record() for version in plan.versions]
+
+    def acknowledge(self, sequence: int) -> None:
+        with self._writing() as loaded:
+            if loaded.contents.acknowledge(sequence):
+                self._journal.acknowledge(sequence)
+
+    def postpone(self, sequence: int, *, not_before: float, error: str) -> None:
+        with self._writing() as loaded:
+            entry = loaded.contents.postpone(sequence, not_before, error)
+            if entry is not None:
+                self._journal.postpone(entry)
+
+    def ping(self) -> None:
+        """Raises StoreError where the file cannot be read or its folder not be written."""
+        with self._writing():
+            if not os.access(self.path.parent, os.W_OK):
+                raise StoreError(f"the folder of the catalogue {str(self.path)!r} cannot be written")
+
+    def close(self) -> None:
+        """Nothing is held open between calls."""
+
+    # Writing
+
+    def _as_kept(self, change: Change) -> Change:
+        """The change with its document as it will be read back: a codec may keep less than it was given."""
+        if change.document is None:
+            return change
+        document_text(change)
+        return replace(change, document=self._codec.decode(self._codec.encode(change.document)))
+
+    def _write(self, loaded: _Loaded, plan: Plan) -> None:
+        entries = dict(loaded.entries)
+        for version in plan.versions:
+            if version.deleted:
+                del entries[version.name]
+            else:
+                entries[version.name] = self._codec.encode(json.loads(version.text))
+        data = json.dumps(list(entries.values()), ensure_ascii=False, indent=2).encode() + b"\n"
+        after = digest(data)
+        names = {version.name for version in plan.versions}
+        adopted = [version for name, version in loaded.by_hand.items() if name in names]
+        self._journal.begin(plan, adopted, loaded.digest, after)
+        replace_file(self.path, data)
+        loaded.contents.put(plan)
+        loaded.entries, loaded.digest = entries, after
+        for version in adopted:
+            del loaded.by_hand[version.name]
+
+    @contextmanager
+    def _writing(self) -> Iterator[_Loaded]:
+        """The state of the files under the lock. Whatever fails, the files are read again afterwards."""
+        with self._lock, self._explained(), locked(self.path):
+            loaded = self._current()
+            self._loaded = None
+            yield loaded
+            loaded.seen = self._seen()
+            self._loaded = loaded
+
+    # Reading
+
+    @contextmanager
+    def _reading(self) -> Iterator[Contents]:
+        with self._lock, self._explained():
+            if self._loaded is None or self._loaded.seen != self._seen():
+                with self._lock_to_read():
+                    self._loaded = self._current()
+            yield self._loaded.contents
+
+    @contextmanager
+    def _lock_to_read(self) -> Iterator[None]:
+        """The lock where it can be had: in a folder that is read-only, or not there, nobody writes either."""
+        folder = self.path.parent
+        if not folder.is_dir() or not os.access(folder, os.W_OK):
+            yield
+            return
+        with locked(self.path, shared=True):
+            yield
+
+    def _seen(self) -> tuple[object, object]:
+        return signature(self.path), signature(self._journal.path)
+
+    def _current(self) -> _Loaded:
+        """What the files say now; read only where they changed."""
+        seen = self._seen()
+        if self._loaded is not None and self._loaded.seen == seen:
+            return self._loaded
+        data = self.path.read_bytes() if seen[0] is not None else b""
+        loaded = _Loaded(digest=digest(data), seen=seen)
+        documents = self._parsed(data, loaded)
+        self._journal.replay(loaded.contents, loaded.digest)
+        self._take_over(loaded, documents)
+        return loaded
+
+    def _parsed(self, data: bytes, loaded: _Loaded) -> dict[str, dict[str, Any]]:
+        """Every entry's document by name. An entry that is wrong is reported, and the file left as it is."""
+        try:
+            entries = json.loads(data.decode("utf-8-sig") or "[]")
+        except (ValueError, RecursionError) as error:
+            raise StoreError(f"the catalogue {str(self.path)!r} is not JSON: {error}; mend or remove it") from None
+        if not isinstance(entries, list):
+            raise StoreError(f"the catalogue {str(self.path)!r} is not a JSON list; mend or remove it")
+        documents: dict[str, dict[str, Any]] = {}
+        for index, entry in enumerate(entries):
+            document = self._decoded(index, entry)
+            name = document["name"]
+            if name in documents:
+                raise ToolValidationError(f"entry {index} of {str(self.path)!r} repeats the name {name!r}")
+            documents[name] = document
+            loaded.entries[name] = entry
+        return documents
+
+    def _decoded(self, index: int, entry: Any) -> dict[str, Any]:
+        where = f"entry {index} of {str(self.path)!r}"
+        if not isinstance(entry, dict):
+            raise ToolValidationError(f"{where} is not an object")
+        try:
+            document = self._codec.decode(entry)
+            document_text(Change(document["name"], document))
+        except ToolcribError as error:
+            raise ToolValidationError(f"{where} ({entry.get('name')!r}) is wrong: {error}") from None
+        return document
+
+    def _take_over(self, loaded: _Loaded, documents: dict[str, dict[str, Any]]) -> None:
+        """Let the file overrule the journal, tool by tool."""
+        contents = loaded.contents
+        at = self.path.stat().st_mtime if documents else 0.0
+        for version in [known for known in contents.current() if known.name not in documents]:
+            gone = Version(version.name, version.version + 1, _hand_etag("", version), at, "{}", {}, deleted=True)
+            contents.add_version(gone)
+            loaded.by_hand[version.name] = gone
+        for name, document in documents.items():
+            text = document_text(Change(name, document))
+            past = next(iter(contents.history(name)), None)
+            if past is None or past.deleted or past.document != document:
+                number = 1 if past is None else past.version + 1
+                version = Version(name, number, _hand_etag(text, past), at, text, json.loads(text))
+                contents.add_version(version)
+                loaded.by_hand[name] = version
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(f"the catalogue {str(self.path)!r} failed: {error.strerror or error}") from error
+
+
+def _hand_etag(text: str, past: Version | None) -> str:
+    """The same for every process that reads the same files."""
+    return digest(f"{past.etag if past else ''}\n{text}".encode())[:24]

@@ -1,0 +1,325 @@
+"""``mongodb://...`` keeps the catalogue on a replica set, for several services at once.
+
+Every commit is one transaction, acknowledged by a majority and journalled. Etags are drawn before the first attempt,
+so that an attempt whose answer was lost in an election is recognised when it is made again.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from toolcrib.adapters.stores.changes import check_expected, document_text, new_etag
+from toolcrib.core.errors import InvalidQueryError, MissingDependencyError, StoreError
+from toolcrib.core.query import Filter
+from toolcrib.core.query.parsing import is_unicode
+from toolcrib.ports import Change, OutboxEntry, Record
+
+try:
+    import pymongo
+    from pymongo.errors import (
+        AutoReconnect,
+        CollectionInvalid,
+        ConfigurationError,
+        InvalidURI,
+        OperationFailure,
+        PyMongoError,
+    )
+    from pymongo.read_concern import ReadConcern
+    from pymongo.write_concern import WriteConcern
+
+    from toolcrib.adapters.stores.mongo_filter import decode, encode, server_filter
+except ImportError as missing:
+    raise MissingDependencyError("pymongo", "pip install 'toolcrib[mongo]'") from missing
+
+if TYPE_CHECKING:
+    from pymongo.client_session import ClientSession
+    from pymongo.collection import Collection
+    from pymongo.database import Database
+
+_T = TypeVar("_T")
+_Document = dict[str, Any]
+
+DEFAULT_DATABASE = "toolcrib"
+_FIRST_CONTACT_MS = 3000
+_INDEXED = ("tool_type", "category", "tags", "capabilities", "execution_mode", "policy_rule_uri")
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """A change with everything drawn that must be the same at every attempt."""
+
+    change: Change
+    text: str
+    etag: str
+    at: float
+
+
+class MongoStore:
+    """A store on a MongoDB replica set (a single member is enough). Safe between threads and between services.
+
+    ``patience`` is how long a call is repeated while the set has no primary; an election takes up to twelve seconds.
+    """
+
+    remote = True
+
+    def __init__(self, url: str, *, patience: float = 20.0, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._patience = patience
+        try:
+            options: dict[str, Any] = {"appname": "toolcrib", "retryWrites": True, "retryReads": True}
+            if "serverselectiontimeoutms" not in url.lower():
+                options["serverSelectionTimeoutMS"] = _FIRST_CONTACT_MS
+            self._client: pymongo.MongoClient[_Document] = pymongo.MongoClient(url, connect=False, **options)
+            database = self._client.get_default_database(DEFAULT_DATABASE)
+        except (InvalidURI, ConfigurationError, ValueError) as error:
+            raise StoreError(f"the address of the MongoDB store is wrong: {error}") from None
+        self._database: Database[_Document] = database.with_options(
+            write_concern=WriteConcern("majority", j=True), read_concern=ReadConcern("majority")
+        )
+        self._tools: Collection[_Document] = self._database["tools"]
+        self._history: Collection[_Document] = self._database["tool_history"]
+        self._outbox: Collection[_Document] = self._database["tool_outbox"]
+        self._counters: Collection[_Document] = self._database["tool_counters"]
+        self._ready = False
+        self._ready_lock = Lock()
+
+    # Reading
+
+    def get(self, name: str) -> Record | None:
+        if not is_unicode(name):
+            return None
+        found = self._attempt(lambda: self._tools.find_one({"_id": name}))
+        return None if found is None else _record(found)
+
+    def get_json(self, name: str) -> str | None:
+        record = self.get(name)
+        return None if record is None else _json(record.document)
+
+    def query(self, where: Filter, *, limit: int | None = None, after: str | None = None) -> list[Record]:
+        if limit is not None and limit <= 0:
+            return []
+        if after is not None and not is_unicode(after):
+            raise InvalidQueryError(f"{after!r} is not a name to go on from")
+        question, exact = server_filter(where, "document.")
+        if after is not None:
+            question = {"$and": [{"_id": {"$gt": after}}, question]}
+
+        def matching() -> list[Record]:
+            records: list[Record] = []
+            with self._tools.find(question, limit=limit or 0 if exact else 0).sort("_id", 1) as cursor:
+                for record in map(_record, cursor):
+                    if exact or where.matches(record.document):
+                        records.append(record)
+                        if len(records) == limit:
+                            break
+            return records
+
+        return self._attempt(matching)
+
+    def count(self, where: Filter) -> int:
+        question, exact = server_filter(where, "document.")
+        if exact:
+            return self._attempt(lambda: self._tools.count_documents(question))
+        fields = {"document": 1}
+        return self._attempt(
+            lambda: sum(where.matches(decode(found["document"])) for found in self._tools.find(question, fields))
+        )
+
+    def history(self, name: str) -> list[Record]:
+        if not is_unicode(name):
+            return []
+
+        def versions() -> list[Record]:
+            current = self._tools.find_one({"_id": name})
+            records = [] if current is None else [_record(current)]
+            past = self._history.find({"name": name}).sort("version", -1)
+            # A version that was replaced between the two questions is in both answers.
+            newest = records[0].version if records else None
+            return records + [old for old in map(_past_record, past) if newest is None or old.version < newest]
+
+        return self._attempt(versions)
+
+    # Writing
+
+    def commit(self, changes: Sequence[Change]) -> list[Record]:
+        at = self._clock()
+        writes = [
+            _Write(change, "{}" if change.document is None else document_text(change), new_etag(), at)
+            for change in changes
+        ]
+        if not writes:
+            return []
+
+        def transaction(session: ClientSession) -> list[Record]:
+            landed = self._landed(writes, session)
+            return landed or [self._write(write, session) for write in writes]
+
+        def attempt() -> list[Record]:
+            snapshot, durable = ReadConcern("snapshot"), WriteConcern("majority", j=True)
+            with self._client.start_session() as session, session.start_transaction(snapshot, durable):
+                return transaction(session)
+
+        return self._attempt(attempt)
+
+    def _landed(self, writes: Sequence[_Write], session: ClientSession) -> list[Record]:
+        """What an earlier attempt of the same commit wrote, if it went through unnoticed."""
+        last = writes[-1]
+        here = self._tools.find_one({"_id": last.change.name, "etag": last.etag}, session=session)
+        if here is None and self._history.find_one({"_id": last.etag}, session=session) is None:
+            return []
+        return [self._written(write, session) for write in writes]
+
+    def _written(self, write: _Write, session: ClientSession) -> Record:
+        past = self._history.find_one({"_id": write.etag}, session=session)
+        if past is not None:
+            return _past_record(past)
+        found = self._tools.find_one({"_id": write.change.name, "etag": write.etag}, session=session)
+        assert found is not None  # it was written in one transaction with the others
+        return _record(found)
+
+    def _write(self, write: _Write, session: ClientSession) -> Record:
+        change, name = write.change, write.change.name
+        old = self._tools.find_one({"_id": name}, session=session)
+        check_expected(change, None if old is None else old["etag"])
+        version = 1 + (self._last_version(name, session) if old is None else old["version"])
+        document = json.loads(write.text)
+        deleted = change.document is None
+        row = {"version": version, "etag": write.etag, "at": write.at, "document": encode(document)}
+        if old is not None:
+            self._history.insert_one(_as_past(name, old), session=session)
+        if deleted:
+            self._tools.delete_one({"_id": name}, session=session)
+            self._history.insert_one(_as_past(name, row, deleted=True), session=session)
+        elif old is None:
+            self._tools.insert_one({"_id": name, **row}, session=session)
+        else:
+            self._tools.replace_one({"_id": name}, row, session=session)
+        if change.event is not None:
+            self._send(name, change.event, session)
+        return Record(name, version, write.etag, document, write.at, deleted)
+
+    def _last_version(self, name: str, session: ClientSession) -> int:
+        last = self._history.find_one({"name": name}, {"version": 1}, sort=[("version", -1)], session=session)
+        return 0 if last is None else int(last["version"])
+
+    def _send(self, name: str, event: _Document, session: ClientSession) -> None:
+        counter = self._counters.find_one_and_update(
+            {"_id": "outbox"}, {"$inc": {"last": 1}}, upsert=True, return_document=True, session=session
+        )
+        assert counter is not None  # it is made where it is not there
+        entry = {"name": name, "payload": _json(event), "attempts": 0, "not_before": 0.0, "last_error": ""}
+        self._outbox.insert_one({"_id": counter["last"], **entry}, session=session)
+
+    def outbox(self, *, limit: int = 100) -> list[OutboxEntry]:
+        if limit <= 0:
+            return []
+        found = self._attempt(lambda: list(self._outbox.find(limit=limit).sort("_id", 1)))
+        return [
+            OutboxEntry(
+                sequence=entry["_id"],
+                name=entry["name"],
+                payload=json.loads(entry["payload"]),
+                attempts=entry["attempts"],
+                not_before=entry["not_before"],
+                last_error=entry["last_error"],
+            )
+            for entry in found
+        ]
+
+    def acknowledge(self, sequence: int) -> None:
+        self._attempt(lambda: self._outbox.delete_one({"_id": sequence}))
+
+    def postpone(self, sequence: int, *, not_before: float, error: str) -> None:
+        later = {"$set": {"not_before": not_before, "last_error": error}, "$inc": {"attempts": 1}}
+        self._attempt(lambda: self._outbox.update_one({"_id": sequence}, later))
+
+    def ping(self) -> None:
+        """Raises StoreError where no primary answers."""
+        try:
+            hello = self._client.admin.command("hello")
+        except PyMongoError as error:
+            raise _failure(error) from error
+        if "setName" not in hello:
+            raise StoreError(
+                "the MongoDB store needs a replica set, because its commits are transactions; "
+                "start mongod with --replSet (one member is enough)"
+            )
+
+    def close(self) -> None:
+        self._client.close()
+
+    # The server
+
+    def _attempt(self, action: Callable[[], _T]) -> _T:
+        """Do it, and again while the replica set elects a primary. The first contact is not waited for."""
+        deadline = time.monotonic() + self._patience
+        while True:
+            try:
+                self._prepare()
+                return action()
+            except PyMongoError as error:
+                if not self._ready or not _passes(error) or time.monotonic() > deadline:
+                    raise _failure(error) from error
+            time.sleep(random.uniform(0.005, 0.1))  # noqa: S311 -- only to keep rivals from meeting again
+
+    def _prepare(self) -> None:
+        """Collections and indexes, once; creating one that exists costs nothing and changes nothing."""
+        if self._ready:
+            return
+        with self._ready_lock:
+            self.ping()
+            for collection in (self._outbox, self._counters):  # a transaction meets others where it has to make one
+                with suppress(CollectionInvalid):
+                    self._database.create_collection(collection.name)
+            for field in _INDEXED:
+                self._tools.create_index([(f"document.{field}", 1), ("_id", 1)])
+            self._history.create_index([("name", 1), ("version", -1)], unique=True)
+            self._ready = True
+
+
+_PASSING_CODES = frozenset({
+    6, 7, 89, 91, 112, 133, 134, 189, 246, 251, 262, 317, 9001, 10107, 11000, 11600, 11602, 13435, 13436,
+})  # fmt: skip
+"""Of a server that steps down, shuts down, starts, or met a rival transaction."""
+
+
+def _passes(error: PyMongoError) -> bool:
+    """Whether trying again can help: an election, a lost connection, two transactions that met."""
+    if isinstance(error, AutoReconnect):
+        return True
+    if error.has_error_label("TransientTransactionError") or error.has_error_label("UnknownTransactionCommitResult"):
+        return True
+    return isinstance(error, OperationFailure) and error.code in _PASSING_CODES
+
+
+def _failure(error: PyMongoError) -> StoreError:
+    reason = error.details.get("errmsg") if isinstance(error, OperationFailure) and error.details else None
+    text = str(reason or error).split(", Timeout:")[0].strip()
+    return StoreError(f"the MongoDB store failed: {text}")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _record(found: _Document) -> Record:
+    return Record(found["_id"], found["version"], found["etag"], decode(found["document"]), found["at"])
+
+
+def _as_past(name: str, row: _Document, *, deleted: bool = False) -> _Document:
+    """A version as it stands in the history, under its etag."""
+    past = {key: row[key] for key in ("version", "at", "document")}
+    return {"_id": row["etag"], "name": name, **past, "deleted": deleted}
+
+
+def _past_record(found: _Document) -> Record:
+    return Record(
+        found["name"], found["version"], found["_id"], decode(found["document"]), found["at"], found["deleted"]
+    )
