@@ -43,17 +43,23 @@ def build_app() -> typer.Typer:
     return app
 
 
-def _global_options(
-    ctx: typer.Context,
-    store: StoreOption = "",
-    as_json: JsonOption = False,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
-) -> None:
-    if version:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         from toolcrib import __version__
 
         print(__version__)
         raise typer.Exit
+
+
+def _global_options(
+    ctx: typer.Context,
+    store: StoreOption = "",
+    as_json: JsonOption = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    del version
     ctx.obj = Desk(ctx.info_name or "toolcrib", store, as_json)
 
 
@@ -68,6 +74,10 @@ def run_app(program: str, arguments: Sequence[str]) -> int:
         return status if isinstance(status, int) else 0
     except BrokenPipeError:
         return _reader_left()
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):
+            return _reader_left()
+        raise
     except Exception as error:  # noqa: BLE001  the outermost boundary: whatever it is, the user reads a sentence
         return _told(program, error)
     finally:

@@ -50,7 +50,7 @@ class Desk:
         if self.speaks_brain:
             from toolcrib.dialects import brain
 
-            catalogue = brain.open_catalogue(brain.path_of(self.store))
+            catalogue = brain.open_catalogue(self.store)
         else:
             from toolcrib.bootstrap import open_catalogue
 

@@ -1,0 +1,292 @@
+"""The Brain's registry: its schema to the letter, its file, its Lego rules, and twelve programs at once."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolcrib import ToolSpec
+from toolcrib.dialects.brain import (
+    StoreError,
+    ToolExistsError,
+    ToolMetadata,
+    ToolNotFoundError,
+    ToolRegistry,
+    ToolValidationError,
+)
+
+SAMPLES = Path(__file__).parent / "brain"
+
+
+def sample(name: str) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads((SAMPLES / f"{name}.json").read_text(encoding="utf-8"))
+    return data
+
+
+def metadata(name: str, tool_type: str = "parser", **fields: Any) -> ToolMetadata:
+    known = {"description": f"The tool {name}.", "package_name": name, "execution_mode": "sync", "capabilities": []}
+    return ToolMetadata.parse({"name": name, "tool_type": tool_type} | known | fields)
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> ToolRegistry:
+    return ToolRegistry(tmp_path / "tools.json")
+
+
+# The record
+
+_texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+_records = st.builds(
+    ToolMetadata,
+    name=st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,20}", fullmatch=True),
+    description=_texts,
+    tool_type=_texts,
+    package_name=_texts,
+    pip_install_command=_texts | st.just("pip install {package_name}"),
+    execution_mode=st.sampled_from(["sync", "async"]),
+    capabilities=st.lists(_texts, max_size=4),
+    compatibilities=st.lists(_texts, max_size=4),
+    incompatible_with=st.lists(_texts, max_size=4),
+    required_config=st.lists(_texts, max_size=4),
+)
+
+
+def test_the_json_schema_is_the_published_one():
+    published = sample("schema")
+    # The published text says `"required": false` inside a property, which is not JSON Schema.
+    del published["properties"]["incompatible_with"]["required"]
+    assert ToolMetadata.model_json_schema() == published
+
+
+@given(_records)
+def test_metadata_and_spec_are_the_same_thing(record: ToolMetadata):
+    assert ToolMetadata.from_spec(record.to_spec()) == record
+    assert ToolMetadata.from_spec(ToolSpec.from_json(record.to_spec().to_json())) == record
+
+
+def test_what_the_file_has_no_place_for_is_refused_and_not_dropped():
+    spec = metadata("x").to_spec().with_changes(parameters={"type": "object", "properties": {"a": {}}}, version="1.0")
+    with pytest.raises(ToolValidationError, match="'parameters', 'version'"):
+        ToolMetadata.from_spec(spec)
+
+
+def test_the_install_command_names_the_package():
+    tool = metadata("beautifulsoup4")
+    assert tool.pip_install_command == "pip install {package_name}"
+    assert tool.install_command == "pip install beautifulsoup4"
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"execution_mode": "batch"}, "'execution_mode' of tool 'playwright'"),
+        ({"capabilities": "html"}, "'capabilities' of tool 'playwright'"),
+        ({"capabilities": [1]}, "'capabilities.0' of tool 'playwright'"),
+        ({"description": None}, "'description' of tool 'playwright'"),
+        ({"name": "two words"}, "'two words' is not a tool name"),
+        ({"compatibilites": []}, "'compatibilites' that does not exist; did you mean 'compatibilities'"),
+    ],
+)
+def test_a_wrong_field_is_named(registry: ToolRegistry, changes: dict[str, Any], complaint: str):
+    with pytest.raises(ToolValidationError, match=complaint):
+        registry.add_tool(sample("playwright") | changes)
+    assert registry.list_tools() == []
+
+
+@pytest.mark.parametrize(
+    "field", ["name", "description", "tool_type", "package_name", "execution_mode", "capabilities"]
+)
+def test_a_missing_field_is_named(registry: ToolRegistry, field: str):
+    data = sample("playwright")
+    del data[field]
+    with pytest.raises(ToolValidationError, match=f"has no '{field}'"):
+        registry.add_tool(data)
+
+
+# The registry
+
+
+def test_tools_are_added_found_and_removed(registry: ToolRegistry):
+    added = registry.add_tool(sample("playwright"))
+    assert added == ToolMetadata(**sample("playwright"))
+    registry.add_tool(ToolMetadata(**sample("beautifulsoup4")))
+    assert registry.get_tool("playwright") == added
+    assert registry.get_tool("selenium") is None
+    assert [tool.name for tool in registry.list_tools()] == ["beautifulsoup4", "playwright"]
+    assert [tool.name for tool in registry.list_tools(tool_type="browser")] == ["playwright"]
+    assert [tool.name for tool in registry.list_tools(capability="html_parsing")] == ["beautifulsoup4"]
+    assert registry.list_tools(tool_type="browser", capability="html_parsing") == []
+    assert [tool.name for tool in registry.get_tools_by_capability("screenshot")] == ["playwright"]
+    assert registry.remove_tool("playwright") is True
+    assert registry.remove_tool("playwright") is False
+    assert len(registry) == 1
+
+
+def test_adding_replaces_unless_told_not_to(registry: ToolRegistry):
+    registry.add_tool(metadata("x"))
+    registry.add_tool(metadata("x", description="Another."))
+    found = registry.get_tool("x")
+    assert found is not None
+    assert found.description == "Another."
+    with pytest.raises(ToolExistsError, match="'x'"):
+        registry.add_tool(metadata("x"), replace=False)
+
+
+def test_an_answer_belongs_to_the_caller(registry: ToolRegistry):
+    registry.add_tool(metadata("x", capabilities=["a"]))
+    found = registry.list_tools()[0]
+    found.capabilities.append("b")
+    found.description = "Changed."
+    assert registry.list_tools()[0] == metadata("x", capabilities=["a"])
+
+
+def test_the_default_file_is_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("TOOLCRIB_BRAIN_FILE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    ToolRegistry().add_tool(metadata("x"))
+    file = tmp_path / ".thebrain/config/tools.json"
+    assert [entry["name"] for entry in json.loads(file.read_text())] == ["x"]
+
+
+# The file
+
+
+def test_the_file_is_a_readable_list_of_metadata(registry: ToolRegistry):
+    registry.add_tool(sample("playwright"))
+    text = registry.path.read_text(encoding="utf-8")
+    assert text.startswith('[\n  {\n    "name": "playwright"')
+    assert "développé" in text
+    entry = json.loads(text)[0]
+    assert entry == {"incompatible_with": []} | sample("playwright")
+    assert list(entry) == list(ToolMetadata.model_fields)
+
+
+def test_a_file_written_by_hand_is_read(registry: ToolRegistry):
+    registry.path.write_text(json.dumps([sample("beautifulsoup4")]), encoding="utf-8")
+    assert registry.get_tool("beautifulsoup4") == ToolMetadata(**sample("beautifulsoup4"))
+    registry.add_tool(metadata("x"))
+    assert [tool.name for tool in ToolRegistry(registry.path).list_tools()] == ["beautifulsoup4", "x"]
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "complaint"),
+    [
+        ("[{", StoreError, "tools.json"),
+        ("{}", StoreError, "tools.json"),
+        ('[{"name": "x"}]', ToolValidationError, "entry 0 of .*tools.json.*'x'.*has no 'description'"),
+        ("[1]", ToolValidationError, "entry 0 of .*tools.json"),
+    ],
+)
+def test_a_broken_file_is_reported_and_never_written_over(
+    registry: ToolRegistry, content: str, kind: type[Exception], complaint: str
+):
+    registry.path.write_text(content)
+    for question in (registry.list_tools, lambda: registry.add_tool(metadata("y")), lambda: registry.remove_tool("x")):
+        with pytest.raises(kind, match=complaint):
+            question()
+    assert registry.path.read_text() == content
+
+
+def test_a_field_that_metadata_does_not_have_is_reported(registry: ToolRegistry):
+    content = json.dumps([sample("beautifulsoup4") | {"colour": "red"}])
+    registry.path.write_text(content)
+    with pytest.raises(ToolValidationError, match="entry 0 of .*'colour'"):
+        registry.add_tool(metadata("y"))
+    assert registry.path.read_text() == content
+
+
+_ADD = """
+import sys
+from toolcrib.dialects.brain import ToolRegistry
+registry = ToolRegistry(sys.argv[1])
+for number in range(5):
+    name = f"tool-{sys.argv[2]}-{number}"
+    registry.add_tool({"name": name, "description": name, "tool_type": name, "package_name": name,
+                       "execution_mode": "sync", "capabilities": []})
+"""
+
+
+def test_twelve_programs_adding_at_once_lose_nothing(registry: ToolRegistry):
+    programs = [subprocess.Popen([sys.executable, "-c", _ADD, registry.path, str(number)]) for number in range(12)]
+    while any(program.poll() is None for program in programs):
+        if registry.path.exists():
+            json.loads(registry.path.read_text())  # never half a file
+        time.sleep(0.01)
+    assert [program.returncode for program in programs] == [0] * 12
+    assert len(registry) == 60
+
+
+# The Lego rules
+
+
+@pytest.fixture
+def stack(registry: ToolRegistry) -> ToolRegistry:
+    for tool in (
+        metadata("playwright", "browser", compatibilities=["type:parser"], incompatible_with=["selenium"]),
+        metadata("selenium", "browser", compatibilities=["undetected"]),
+        metadata("undetected", "browser"),
+        metadata("bs4", "parser"),
+        metadata("parsel", "parser"),
+    ):
+        registry.add_tool(tool)
+    return registry
+
+
+@pytest.mark.parametrize(
+    ("names", "compatible"),
+    [
+        (["playwright", "bs4"], True),
+        (["playwright", "selenium"], False),
+        (["selenium", "playwright"], False),
+        (["selenium", "undetected"], True),
+        (["undetected", "playwright"], False),
+        (["bs4", "parsel"], False),
+        (["selenium", "undetected", "bs4"], True),
+        (["selenium", "undetected", "bs4", "parsel"], False),
+        (["bs4"], True),
+        ([], True),
+        (["bs4", "bs4"], True),
+    ],
+)
+def test_compatibility_follows_the_rules(stack: ToolRegistry, names: list[str], compatible: bool):
+    assert stack.check_compatibility(names) is compatible
+
+
+def test_an_unknown_name_is_an_error(stack: ToolRegistry):
+    with pytest.raises(ToolNotFoundError, match="'seleniun'; did you mean 'selenium'"):
+        stack.check_compatibility(["playwright", "seleniun"])
+    with pytest.raises(ToolNotFoundError):
+        stack.find_compatible_tools("ghost")
+    with pytest.raises(ToolValidationError, match="list of names"):
+        stack.check_compatibility("bs4")
+
+
+def test_partners_are_found(stack: ToolRegistry):
+    assert [tool.name for tool in stack.find_compatible_tools("playwright")] == ["bs4", "parsel"]
+    assert [tool.name for tool in stack.find_compatible_tools("selenium")] == ["bs4", "parsel", "undetected"]
+    assert [tool.name for tool in stack.find_compatible_tools("selenium", target_type="browser")] == ["undetected"]
+    assert stack.find_compatible_tools("playwright", target_type="teapot") == []
+
+
+def test_partners_among_ten_thousand_are_found_at_once(tmp_path: Path):
+    path = tmp_path / "tools.json"
+    tools = [metadata(f"tool-{number}", f"type-{number % 500}").model_dump() for number in range(10_000)]
+    path.write_text(json.dumps(tools))
+    registry = ToolRegistry(path)
+    assert len(registry) == 10_000
+    best = min(_seconds(registry, number) for number in range(5))
+    assert best < 0.05
+
+
+def _seconds(registry: ToolRegistry, number: int) -> float:
+    started = time.perf_counter()
+    found = registry.find_compatible_tools(f"tool-{number}", target_type="type-499")
+    assert len(found) == 20
+    return time.perf_counter() - started
