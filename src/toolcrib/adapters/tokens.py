@@ -30,8 +30,7 @@ class Role(StrEnum):
     ADMIN = "admin"
 
     def covers(self, needed: Role) -> bool:
-        order = list(Role)
-        return order.index(self) >= order.index(needed)
+        return _RANKS[self] >= _RANKS[needed]
 
     @classmethod
     def parse(cls, text: str) -> Role:
@@ -39,6 +38,9 @@ class Role(StrEnum):
             return cls(text)
         except ValueError:
             raise SettingsError(f"{text!r} is not a role; use 'reader', 'publisher' or 'admin'") from None
+
+
+_RANKS = {role: rank for rank, role in enumerate(Role)}
 
 
 @dataclass(frozen=True, slots=True)

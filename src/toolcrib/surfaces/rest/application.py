@@ -18,7 +18,7 @@ from toolcrib.core.errors import ToolcribError
 from toolcrib.surfaces.auth import require
 from toolcrib.surfaces.rest.answers import problem_answer
 from toolcrib.surfaces.rest.endpoints import Endpoint
-from toolcrib.surfaces.rest.rendered import RenderedEntries
+from toolcrib.surfaces.rest.rendered import RenderedEntries, headers_of
 from toolcrib.surfaces.rest.routing import Router
 from toolcrib.surfaces.rest.service import Service
 
@@ -105,13 +105,12 @@ class Application:
             status = answer.status_code
             await answer(scope, receive, send)
         else:
-            if _unchanged(scope["headers"], rendered.etag):
-                status = 304
-                await send({"type": "http.response.start", "status": 304, "headers": [(b"etag", rendered.etag)]})
-                await send({"type": "http.response.body", "body": b""})
-            else:
-                await send(rendered.start)
-                await send(rendered.body)
+            body, _, etag, _ = rendered
+            headers = headers_of(rendered)
+            if _unchanged(scope["headers"], etag):
+                status, body, headers = 304, b"", [(b"etag", etag)]
+            await send({"type": "http.response.start", "status": status, "headers": headers})
+            await send({"type": "http.response.body", "body": body})
         self._observe_get(status, time.perf_counter() - started)
 
     # Start and end

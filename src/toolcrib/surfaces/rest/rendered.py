@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from toolcrib.catalogue import Catalogue, Entry
 
-_OVERHEAD_BYTES = 600
+_OVERHEAD_BYTES = 400
 
 
 @runtime_checkable
@@ -24,15 +23,11 @@ class Generations(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class Rendered:
-    """The messages of a whole answer."""
+Rendered = tuple[bytes, bytes, bytes, object]
+"""Body, its length, ETag, and the generation at which it was known to be right.
 
-    etag: bytes
-    start: dict[str, Any]
-    body: dict[str, Any]
-    generation: object
-    size: int
+A plain tuple of plain values: the garbage collector stops looking at those, and there may be a hundred thousand.
+"""
 
 
 class RenderedEntries:
@@ -52,35 +47,32 @@ class RenderedEntries:
         """The answer for the tool as it is now, or ToolNotFoundError."""
         kept = self._kept.get(name)
         generation = self._generation() if self._generation is not None else None
-        if kept is not None and generation is not None and kept.generation == generation:
+        if kept is not None and generation is not None and kept[3] == generation:
             return kept
         entry = self._catalogue.entry(name)
         etag = b'"%b"' % entry.etag.encode()
-        if kept is not None and kept.etag == etag:
-            kept.generation = generation
-            return kept
-        return self._keep(name, self._rendered(entry, etag, generation))
+        body = kept[0] if kept is not None and kept[2] == etag else self._render(entry)
+        rendered = (body, str(len(body)).encode(), etag, generation)
+        self._keep(name, rendered)
+        return rendered
 
-    def _rendered(self, entry: Entry, etag: bytes, generation: object) -> Rendered:
-        body = self._render(entry)
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(body)).encode()),
-            (b"etag", etag),
-            (b"cache-control", b"no-cache"),
-            (b"x-content-type-options", b"nosniff"),
-        ]
-        start = {"type": "http.response.start", "status": 200, "headers": headers}
-        return Rendered(etag, start, {"type": "http.response.body", "body": body}, generation, len(body))
-
-    def _keep(self, name: str, rendered: Rendered) -> Rendered:
+    def _keep(self, name: str, rendered: Rendered) -> None:
         with self._lock:
             old = self._kept.pop(name, None)
             if old is not None:
-                self._bytes -= old.size + _OVERHEAD_BYTES
+                self._bytes -= len(old[0]) + _OVERHEAD_BYTES
             self._kept[name] = rendered
-            self._bytes += rendered.size + _OVERHEAD_BYTES
+            self._bytes += len(rendered[0]) + _OVERHEAD_BYTES
             while self._bytes > self._most and self._kept:
                 oldest = next(iter(self._kept))
-                self._bytes -= self._kept.pop(oldest).size + _OVERHEAD_BYTES
-        return rendered
+                self._bytes -= len(self._kept.pop(oldest)[0]) + _OVERHEAD_BYTES
+
+
+def headers_of(rendered: Rendered) -> list[tuple[bytes, bytes]]:
+    return [
+        (b"content-type", b"application/json"),
+        (b"content-length", rendered[1]),
+        (b"etag", rendered[2]),
+        (b"cache-control", b"no-cache"),
+        (b"x-content-type-options", b"nosniff"),
+    ]
