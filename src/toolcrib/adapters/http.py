@@ -164,7 +164,7 @@ class _GuardedBackend(httpcore.AsyncNetworkBackend):
 
     def __init__(self, guard: EgressGuard) -> None:
         self._guard = guard
-        self._sockets = httpcore.AnyIOBackend()
+        self._sockets: httpcore.AsyncNetworkBackend = httpcore.AnyIOBackend()
 
     async def connect_tcp(
         self,

@@ -1,0 +1,122 @@
+"""Tools that are HTTP services: the arguments go out as a JSON object, the answer is the result.
+
+Credentials become headers by one rule, whatever the service:
+
+=========================  ==========================================
+credential                 header
+=========================  ==========================================
+``headers`` (an object)    each as it is
+``bearer_token``           ``Authorization: Bearer ...``
+``username``, ``password`` ``Authorization: Basic ...``
+``api_key``                ``X-API-Key: ...``
+=========================  ==========================================
+
+Any other one is refused, so that no secret is silently left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from toolcrib.adapters.http import DEFAULT_MAX_BYTES, HttpCaller, Reply
+from toolcrib.adapters.runners.bound import Credentials, no_credentials
+from toolcrib.core.context import ToolContext
+from toolcrib.core.errors import (
+    MissingConfigError,
+    ToolFailedError,
+    ToolTimeoutError,
+    ToolValidationError,
+    UnavailableError,
+)
+from toolcrib.core.tool import Tool
+
+DEFAULT_SECONDS = 60.0
+_KNOWN = frozenset({"headers", "bearer_token", "username", "password", "api_key"})
+
+
+class HttpServiceRunner:
+    """POSTs the arguments to ``binding.service_url``.
+
+    A refused address is a DeniedError; no answer, a redirect, a status that is not 2xx and too large an answer are
+    ToolFailedErrors.
+    """
+
+    def __init__(
+        self,
+        caller: HttpCaller,
+        credentials: Credentials = no_credentials,
+        *,
+        default_seconds: float = DEFAULT_SECONDS,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+    ) -> None:
+        self._caller = caller
+        self._credentials = credentials
+        self._default_seconds = default_seconds
+        self._max_bytes = max_bytes
+
+    async def __call__(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
+        spec = tool.spec
+        seconds = spec.timeout_seconds or self._default_seconds
+        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "toolcrib"}
+        if context.principal:
+            headers["Toolcrib-Principal"] = context.principal.encode("ascii", "backslashreplace").decode()
+        try:
+            async with asyncio.timeout(seconds):
+                if spec.credentials:
+                    headers |= credential_headers(spec.name, await asyncio.to_thread(self._credentials))
+                reply = await self._caller.post(
+                    spec.binding.service_url,
+                    json.dumps(arguments).encode(),
+                    headers,
+                    seconds=seconds,
+                    max_bytes=self._max_bytes,
+                )
+        except TimeoutError:
+            raise ToolTimeoutError(spec.name, seconds) from None
+        except (UnavailableError, ToolValidationError) as error:
+            raise ToolFailedError(spec.name, str(error), cause_type=type(error).__name__) from None
+        return _result(spec.name, reply)
+
+
+def credential_headers(name: str, credentials: Mapping[str, Any]) -> dict[str, str]:
+    """The headers that the table in this module's description makes of the credentials."""
+    for key in credentials.keys() - _KNOWN:
+        raise MissingConfigError(
+            f"the credential {key!r} of {name!r} fits no header; use {', '.join(map(repr, sorted(_KNOWN)))}"
+        )
+    given = credentials.get("headers", {})
+    if not isinstance(given, Mapping):
+        raise MissingConfigError(f"the credential 'headers' of {name!r} must be an object of header names and values")
+    headers = {str(header): str(value) for header, value in given.items()}
+    if "api_key" in credentials:
+        headers["X-API-Key"] = str(credentials["api_key"])
+    if "bearer_token" in credentials:
+        headers["Authorization"] = f"Bearer {credentials['bearer_token']}"
+    elif "username" in credentials:
+        pair = f"{credentials['username']}:{credentials.get('password', '')}"
+        headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+    if not all(f"{header}{value}".isascii() and f"{header}{value}".isprintable() for header, value in headers.items()):
+        raise MissingConfigError(f"a credential of {name!r} has characters that cannot stand in a header")
+    return headers
+
+
+def _result(name: str, reply: Reply) -> Any:
+    if 300 <= reply.status < 400:
+        raise ToolFailedError(
+            name, f"its service redirects to {reply.headers.get('location', '')!r:.200}, not followed"
+        )
+    if not reply.ok:
+        raise ToolFailedError(name, f"its service answered with status {reply.status}: {reply.excerpt()}")
+    if not reply.body:
+        return None
+    kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
+    try:
+        return reply.json()
+    except ValueError:
+        if kind.startswith("text/"):
+            return reply.body.decode(errors="replace")
+    raise ToolFailedError(name, "its service answered with something that is not JSON")
