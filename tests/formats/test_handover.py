@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.formats.specs import names, specs
 
-from toolcrib import ExportError, ToolNotFoundError, ToolSpec
-from toolcrib.formats import FORMATS, handover
+from toolcrib import ExportError, ToolNotFoundError, ToolRegistry, ToolSpec, tool
+from toolcrib.formats import FORMATS, handover, tool_called
 from toolcrib.formats.handover import _FORMATS
 from toolcrib.formats.naming import NameRule
 
@@ -171,6 +171,7 @@ def test_every_exported_name_is_allowed_and_leads_back(tools: list[str], format:
         return
     assert all(re.fullmatch(PATTERNS[format], exported) for exported in handed.names)
     assert [handed.resolve(exported) for exported in handed.names] == tools
+    assert [tool_called(tools, format, exported) for exported in handed.names] == tools
 
 
 @given(specs, st.sampled_from(FORMATS))
@@ -233,3 +234,19 @@ def test_ten_thousand_tools_go_out_at_once() -> None:
     started = time.process_time()
     assert len(handover(tools, "openai").definitions) == 10_000
     assert time.process_time() - started < 1.0
+
+
+async def test_a_call_under_an_exported_name_finds_its_tool() -> None:
+    @tool(name="math.add")
+    async def add(a: int, b: int) -> int:
+        """Add."""
+        return a + b
+
+    registry = ToolRegistry([add])
+    call = {"id": "c1", "type": "function", "function": {"name": "math_add", "arguments": '{"a": 1, "b": 2}'}}
+    assert await registry.execute_call("openai", call) == {"role": "tool", "tool_call_id": "c1", "content": "3"}
+    gemini = await registry.execute_call("gemini", {"id": "c1", "name": "math.add", "args": {"a": 1, "b": 2}})
+    assert gemini == {"functionResponse": {"id": "c1", "name": "math.add", "response": {"output": 3}}}
+    unknown = await registry.execute_call("anthropic", {"id": "c1", "name": "math_sub", "input": {}})
+    assert (unknown["is_error"], unknown["tool_use_id"]) == (True, "c1")
+    assert "math_sub" in unknown["content"]

@@ -3,7 +3,7 @@
 from toolcrib.formats.calls import Call
 from toolcrib.formats.compact import signature, signatures
 from toolcrib.formats.exchange import from_definition, parse_call, render_result
-from toolcrib.formats.handover import FORMATS, Handover, handover
+from toolcrib.formats.handover import FORMATS, Handover, handover, tool_called
 from toolcrib.formats.langchain import to_structured_tool
 from toolcrib.formats.losses import Loss
 from toolcrib.formats.prompt import generate_prompt, tool_instructions
@@ -21,5 +21,6 @@ __all__ = [
     "signature",
     "signatures",
     "to_structured_tool",
+    "tool_called",
     "tool_instructions",
 ]

@@ -61,9 +61,7 @@ def handover(specs: Iterable[ToolSpec], format: str) -> Handover:
 
     Raises ExportError where the format is unknown, or where two tools would share an exported name.
     """
-    if format not in _FORMATS:
-        raise ExportError(f"there is no format {format!r}; there are {', '.join(map(repr, FORMATS))}")
-    form = _FORMATS[format]
+    form = _format(format)
     specs = list(specs)
     names = exported_names(specs, form.names, form.title)
     losses: list[Loss] = []
@@ -75,3 +73,22 @@ def handover(specs: Iterable[ToolSpec], format: str) -> Handover:
     if format == "openapi":
         definitions = [openapi.document(definitions)]
     return Handover(format, definitions, names, tuple(losses))
+
+
+def tool_called(names: Iterable[str], format: str, exported_name: str) -> str:
+    """Which of the tools a model means by an exported name; ToolNotFoundError where it means none of them.
+
+    What :meth:`Handover.resolve` says, for a caller who has tools and no handover at hand.
+    """
+    rule = _format(format).names
+    known = list(names)
+    for name in known:
+        if rule.apply(name) == exported_name:
+            return name
+    raise ToolNotFoundError(exported_name, known)
+
+
+def _format(name: str) -> _Format:
+    if name not in _FORMATS:
+        raise ExportError(f"there is no format {name!r}; there are {', '.join(map(repr, FORMATS))}")
+    return _FORMATS[name]

@@ -15,7 +15,7 @@ from toolcrib.core.result import ToolResult
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.tool import Tool
 from toolcrib.define import as_tool
-from toolcrib.formats import Handover, generate_prompt, handover, parse_call, render_result
+from toolcrib.formats import Handover, generate_prompt, handover, parse_call, render_result, tool_called
 from toolcrib.ports import Audit, Policy
 from toolcrib.registry import selection
 from toolcrib.registry.discovery import GROUPS, Discovery, find_plugins, plugin_folders
@@ -196,13 +196,14 @@ class ToolRegistry:
         self, format: str, call: Mapping[str, Any], *, context: ToolContext = NO_CONTEXT
     ) -> dict[str, Any]:
         """Run a tool call as a model's provider writes it, and answer as that provider reads it."""
-        call_id = ""
+        exported = call_id = ""
         try:
             exported, arguments, call_id = parse_call(format, call)
-            result = await self.execute(self.handover(format).resolve(exported), arguments, context=context)
+            name = exported if exported in self else tool_called(self.names(), format, exported)
+            result = await self.execute(name, arguments, context=context)
         except ToolcribError as error:
             result = ToolResult(False, error=error.message, error_code=error.code)
-        return render_result(format, call_id, result)
+        return render_result(format, call_id, result, name=exported)
 
     # Listening and discovering
 
