@@ -55,14 +55,16 @@ def open_catalogue(
             credentials=lambda: holder[0].credentials(spec.name),
         )
 
+    policy, audit = open_policy(settings), open_audit(settings.store_url)
     catalogue = Catalogue(
         store,
         index=open_index(store),
-        policy=open_policy(settings),
-        audit=open_audit(settings.store_url),
+        policy=policy,
+        audit=audit,
         seal=open_seal(settings, shared=store.remote),
         bind=bind,
         cleanups=[_remove_bundle(settings)] if cleanups is None else cleanups,
+        closing=[audit.close, getattr(policy, "close", lambda: None)],
         announce=bool(settings.events_receiver),
     )
     holder.append(catalogue)

@@ -75,11 +75,20 @@ class AuditLog(Audit, Protocol):
     """An audit that can be asked."""
 
     def events(
-        self, *, tool: str = "", principal: str = "", action: str = "", outcome: str = "", call: str = "",
-        since: float = 0.0, limit: int = 100,
+        self,
+        *,
+        tool: str = "",
+        principal: str = "",
+        action: str = "",
+        outcome: str = "",
+        call: str = "",
+        since: float = 0.0,
+        limit: int = 100,
     ) -> list[AuditEvent]:
         """What was kept, newest first. An empty criterion does not count."""
         ...
+
+    def close(self) -> None: ...
 
 
 # Seal: credentials, closed to everybody who only has the store

@@ -55,6 +55,7 @@ class Catalogue:
         seal: Seal | None = None,
         bind: Callable[[ToolSpec], Tool] | None = None,
         cleanups: Sequence[Callable[[ToolSpec], None]] = (),
+        closing: Sequence[Callable[[], None]] = (),
         announce: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -64,6 +65,7 @@ class Catalogue:
         self.policy = policy
         self._seal = seal
         self._bind = bind
+        self._closing = tuple(closing)
         self._announce = announce
         self._clock = clock
         self._guard = Guard(policy, audit, clock)
@@ -285,7 +287,9 @@ class Catalogue:
         return len(names)
 
     def close(self) -> None:
-        self.store.close()
+        """Close the store and what was opened together with it."""
+        for close in (self.store.close, *self._closing):
+            close()
 
     # The one way in
 

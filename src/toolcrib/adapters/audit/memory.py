@@ -25,6 +25,9 @@ class MemoryAudit:
         wanted = {"tool": tool, "principal": principal, "action": action, "outcome": outcome, "call": call}
         return list(islice(matching(reversed(list(self._events)), wanted, since), limit))
 
+    def close(self) -> None:
+        """Nothing to close."""
+
 
 def matching(events: Iterable[AuditEvent], wanted: dict[str, str], since: float) -> Iterable[AuditEvent]:
     criteria = [(key, value) for key, value in wanted.items() if value]

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolcrib.adapters.indexes.words import WEIGHTS, words, words_by_field
+from toolcrib.adapters.indexes.words import WEIGHTS, search_words, singular, words_by_field
 from toolcrib.ports import Match
 
 _SATURATION = 1.2
@@ -45,9 +45,10 @@ class MemoryIndex:
 
     def search(self, text: str, *, limit: int = 10) -> list[Match]:
         with self._lock:
-            wanted = self._wanted(list(dict.fromkeys(words(text))))
+            terms = list(dict.fromkeys(map(singular, search_words(text))))
+            wanted = self._wanted(terms)
             best_possible = sum(rarity for rarity, _ in wanted) * (_SATURATION + 1)
-            if not best_possible:
+            if not best_possible or not self._lengths:
                 return []
             scores: dict[str, float] = {}
             mean = sum(self._lengths.values()) / len(self._lengths)
@@ -56,7 +57,6 @@ class MemoryIndex:
                     relative = self._lengths[name] / mean
                     scores[name] = scores.get(name, 0.0) + rarity * self._saturated(weight, relative)
             best = heapq.nsmallest(limit, scores.items(), key=lambda item: (-item[1], item[0]))
-            terms = words(text)
             return [Match(name, min(1.0, score / best_possible), self._reason(name, terms)) for name, score in best]
 
     def __len__(self) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from toolcrib.adapters.indexes.memory import reason
-from toolcrib.adapters.indexes.words import WEIGHTS, raw_words, singular, words_by_field
+from toolcrib.adapters.indexes.words import WEIGHTS, search_words, singular, words_by_field
 from toolcrib.core.query import parse
 from toolcrib.ports import Match, Store
 
@@ -19,9 +19,6 @@ _MOST_WORDS = 12
 _WIDER = 5
 _AT_ONCE = 1000
 _SATURATION = 1.2
-_LITTLE = frozenset(
-    ["a", "an", "and", "are", "as", "at", "be", "by", "can", "do", "for", "from", "how", "i", "in", "is", "it", "me", "my", "of", "on", "or", "that", "the", "this", "to", "want", "what", "which", "with", "you"]
-)
 
 
 class TextStore(Store, Protocol):
@@ -47,7 +44,7 @@ class StoreTextIndex:
         """Nothing to do: the store forgets what it deletes."""
 
     def search(self, text: str, *, limit: int = 10) -> list[Match]:
-        terms = _terms(text)
+        terms = search_words(text)[:_MOST_WORDS]
         if not terms or limit <= 0:
             return []
         found = {term: self._alone(term, limit * _WIDER) for term in terms}
@@ -74,8 +71,3 @@ def _judged(name: str, fields: Mapping[str, list[str]], rarities: Mapping[str, f
         weight = sum(WEIGHTS[field] for field, having in fields.items() if term in having)
         score += rarity * weight / (weight + _SATURATION)
     return Match(name, score / sum(rarities.values()), reason(fields, list(rarities)))
-
-
-def _terms(text: str) -> list[str]:
-    found = list(dict.fromkeys(raw_words(text)))
-    return [word for word in found if word not in _LITTLE][:_MOST_WORDS] or found[:_MOST_WORDS]

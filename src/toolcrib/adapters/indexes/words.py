@@ -24,6 +24,11 @@ WEIGHTS: dict[str, float] = {
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORD = re.compile(r"[^\W_]+")
 
+_LITTLE = frozenset({
+    "a", "an", "and", "are", "as", "at", "be", "by", "can", "do", "for", "from", "how", "i", "in", "is", "it",
+    "me", "my", "of", "on", "or", "that", "the", "this", "to", "want", "what", "which", "with", "you",
+})  # fmt: skip
+
 
 def words(text: str) -> list[str]:
     """The words of a text in lower case, without accents or a plural's s; identifiers come apart."""
@@ -35,6 +40,12 @@ def raw_words(text: str) -> list[str]:
     plain = unicodedata.normalize("NFKD", _CAMEL.sub(" ", text))
     bare = "".join(character for character in plain if not unicodedata.combining(character))
     return _WORD.findall(bare.lower())
+
+
+def search_words(text: str) -> list[str]:
+    """The words that a search is about, each once: the little ones count only where there are no others."""
+    found = list(dict.fromkeys(raw_words(text)))
+    return [word for word in found if word not in _LITTLE] or found
 
 
 def words_by_field(document: Mapping[str, Any]) -> dict[str, list[str]]:
