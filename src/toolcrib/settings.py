@@ -30,12 +30,12 @@ _CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 def _setting(default: Any, description: str, *, choices: Sequence[str] = (), secret: bool = False) -> Any:
     return field(
         default=default,
-        repr=not secret,
+        repr=False,
         metadata={"description": description, "choices": tuple(choices), "secret": secret},
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Settings:
     """Everything that can be set. ``sources`` says where each value came from."""
 
@@ -52,7 +52,9 @@ class Settings:
         "Where uploaded bundles are: file:///path, s3://bucket?endpoint=... or memory:; "
         "by default a folder in data_dir.",
     )
-    s3_access_key_id: str = _setting("", "Access key of the S3 bucket; without it the places that AWS tools look in.")
+    s3_access_key_id: str = _setting(
+        "", "Access key of the S3 bucket; without it the places that AWS tools look in.", secret=True
+    )
     s3_secret_access_key: str = _setting("", "Secret key of the S3 bucket.", secret=True)
     s3_session_token: str = _setting("", "Session token of the S3 bucket.", secret=True)
     seal_keys: tuple[str, ...] = _setting(
@@ -126,6 +128,10 @@ class Settings:
 
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     environ: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value, source in self.in_force() if source != "default")
+        return f"<Settings {given}>"
 
     @property
     def data_folder(self) -> Path:
@@ -341,7 +347,7 @@ def is_secret(name: str) -> bool:
 
 
 def _shown(name: str, value: Any) -> Any:
-    if value and (_FIELDS[name].metadata["secret"] or name == "s3_access_key_id"):
+    if value and _FIELDS[name].metadata["secret"]:
         return MASK
     return _URL_PASSWORD.sub(rf"\1:{MASK}", value) if isinstance(value, str) else value
 

@@ -1,0 +1,176 @@
+"""Settings: variables over the file over the defaults, every value with its source, no secret shown."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from toolcrib.core.errors import MissingConfigError, SettingsError
+from toolcrib.settings import MASK, Secrets, Settings, describe, is_secret, load_settings
+
+
+def load(tmp_path: Path, toml: str = "", **environ: str) -> Settings:
+    (tmp_path / "here").mkdir(exist_ok=True)
+    if toml:
+        (tmp_path / "here/toolcrib.toml").write_text(toml)
+    return load_settings({"HOME": str(tmp_path), **environ}, tmp_path / "here")
+
+
+def source_of(settings: Settings, name: str) -> str:
+    return {found: source for found, _, source in settings.in_force()}[name]
+
+
+def test_a_variable_wins_over_the_file_and_the_file_over_the_default(tmp_path: Path) -> None:
+    settings = load(tmp_path, 'port = 1\nhost = "h"\nrate = 2.5', TOOLCRIB_PORT="2")
+    assert (settings.port, settings.host, settings.rate, settings.burst) == (2, "h", 2.5, 0.0)
+    assert source_of(settings, "port") == "TOOLCRIB_PORT"
+    assert source_of(settings, "host") == str(tmp_path / "here/toolcrib.toml")
+    assert source_of(settings, "burst") == "default"
+
+
+def test_an_option_wins_over_everything(tmp_path: Path) -> None:
+    settings = load(tmp_path, TOOLCRIB_PORT="2").with_changes("--port", port=3, host=None)
+    assert (settings.port, settings.host) == (3, "127.0.0.1")
+    assert source_of(settings, "port") == "--port"
+
+
+def test_a_table_is_a_prefix(tmp_path: Path) -> None:
+    settings = load(tmp_path, '[jwt]\nissuer = "i"\nalgorithms = ["ES256"]\n[policy.webhook]\nopen = true')
+    assert (settings.jwt_issuer, settings.jwt_algorithms, settings.policy_webhook_open) == ("i", ("ES256",), True)
+
+
+def test_the_file_is_looked_for_in_order(tmp_path: Path) -> None:
+    user = tmp_path / ".config/toolcrib/toolcrib.toml"
+    user.parent.mkdir(parents=True)
+    user.write_text("port = 5")
+    assert load(tmp_path).port == 5
+    named = tmp_path / "named.toml"
+    named.write_text("port = 6")
+    assert load(tmp_path, "port = 4", TOOLCRIB_CONFIG=str(named)).port == 6
+    assert load(tmp_path, "port = 4").port == 4
+    with pytest.raises(SettingsError, match=r"missing\.toml"):
+        load(tmp_path, TOOLCRIB_CONFIG=str(tmp_path / "missing.toml"))
+
+
+@pytest.mark.parametrize(
+    ("environ", "words"),
+    [
+        ({"TOOLCRIB_STOER": "memory:"}, "'TOOLCRIB_STOER'; did you mean 'TOOLCRIB_STORE'"),
+        ({"TOOLCRIB_PORT": "http"}, r"'port' \(TOOLCRIB_PORT\) must be a whole number, not 'http'"),
+        ({"TOOLCRIB_PORT": "-1"}, "whole number"),
+        ({"TOOLCRIB_RATE": "nan"}, "must be a number"),
+        ({"TOOLCRIB_POLICY_WEBHOOK_OPEN": "maybe"}, "true or false"),
+        ({"TOOLCRIB_POLICY": "ask"}, "use one of 'allow', 'cedar', 'webhook'"),
+    ],
+)
+def test_a_wrong_variable_is_named(tmp_path: Path, environ: dict[str, str], words: str) -> None:
+    with pytest.raises(SettingsError, match=words):
+        load(tmp_path, **environ)
+
+
+@pytest.mark.parametrize(
+    ("toml", "words"),
+    [
+        ("prot = 1", "'prot'.*did you mean 'port'"),
+        ("[jwt]\nissure = 1", "'jwt_issure'.*did you mean 'jwt_issuer'"),
+        ("port = true", "whole number"),
+        ("host = 1", "must be text"),
+        ("seal_keys = [1]", "list of texts"),
+        ("port =", "cannot be read"),
+    ],
+)
+def test_a_wrong_file_is_named(tmp_path: Path, toml: str, words: str) -> None:
+    with pytest.raises(SettingsError, match=words) as caught:
+        load(tmp_path, toml)
+    assert "toolcrib.toml" in str(caught.value)
+
+
+def test_lists_and_flags_in_variables(tmp_path: Path) -> None:
+    settings = load(tmp_path, TOOLCRIB_PYTHON_MODULES="a.b, c,", TOOLCRIB_RUN_BUNDLES="off")
+    assert settings.python_modules == ("a.b", "c")
+    assert settings.run_bundles is False
+
+
+def test_everything_is_below_the_data_folder_by_default(tmp_path: Path) -> None:
+    settings = load(tmp_path)
+    assert settings.data_folder == tmp_path / ".local/share/toolcrib"
+    assert settings.store_url == f"sqlite://{tmp_path}/.local/share/toolcrib/toolcrib.db"
+    assert load(tmp_path, XDG_DATA_HOME="/x").data_folder == Path("/x/toolcrib")
+    moved = load(tmp_path, TOOLCRIB_DATA_DIR=str(tmp_path / "a b"))
+    assert moved.blobs_url == f"file://{tmp_path}/a%20b/blobs"
+    assert load(tmp_path, TOOLCRIB_STORE="memory:").store_url == "memory:"
+
+
+def test_the_other_name_of_the_plugin_folder_is_read(tmp_path: Path) -> None:
+    assert load(tmp_path, AIWHISPERER_PLUGINS_DIR="/p").plugins_dir == "/p"
+    assert load(tmp_path, AIWHISPERER_PLUGINS_DIR="/p", TOOLCRIB_PLUGINS_DIR="/q").plugins_dir == "/q"
+
+
+def test_secrets_are_masked_wherever_settings_are_shown(tmp_path: Path) -> None:
+    settings = load(
+        tmp_path,
+        TOOLCRIB_SEAL_KEYS="hunter2",
+        TOOLCRIB_POLICY_WEBHOOK_SECRET="hunter2",
+        TOOLCRIB_S3_SECRET_ACCESS_KEY="hunter2",
+        TOOLCRIB_S3_ACCESS_KEY_ID="hunter2",
+        TOOLCRIB_STORE="mongodb://ann:hunter2@db.example/tools",
+        OTHER_TOKEN="hunter2",
+    )
+    shown = {name: value for name, value, _ in settings.in_force()}
+    assert "hunter2" not in str(shown)
+    assert shown["store"] == f"mongodb://ann:{MASK}@db.example/tools"
+    assert shown["seal_keys"] == MASK
+    assert shown["events_secret"] == ""
+    assert "hunter2" not in repr(settings)
+    assert "ann" in repr(settings)
+
+
+def test_every_setting_is_described() -> None:
+    described = {one.name: one for one in describe()}
+    fields = {item.name for item in dataclasses.fields(Settings)} - {"sources", "environ"}
+    assert described.keys() == fields
+    assert all(
+        one.description.endswith(".") and one.variable == f"TOOLCRIB_{one.name.upper()}" for one in described.values()
+    )
+    words = ("secret", "token", "seal_keys")
+    assert all(one.secret for one in described.values() if any(word in one.name for word in words))
+
+
+# What tools need
+
+
+def test_the_environment_wins_over_the_env_file(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(
+        "# comment\nSCRAPERAPI_KEY=from-file\nexport PROXY = 'a b'\nEMPTY=\nURL=http://x/#y # note\nbroken line\n"
+        'QUOTED="x # y"\n'
+    )
+    secrets = Secrets({"SCRAPERAPI_KEY": "from-environment"}, tmp_path / ".env")
+    assert secrets("SCRAPERAPI_KEY") == "from-environment"
+    assert (secrets("PROXY"), secrets("URL"), secrets("QUOTED")) == ("a b", "http://x/#y", "x # y")
+    assert secrets("EMPTY") is secrets("NOTHING") is None
+    assert secrets.require("PROXY") == "a b"
+    assert secrets.missing(["PROXY", "NOTHING"]) == ["NOTHING"]
+    with pytest.raises(MissingConfigError, match="'NOTHING'"):
+        secrets.require("NOTHING")
+
+
+def test_listed_secrets_are_masked_by_their_names(tmp_path: Path) -> None:
+    secrets = Secrets(
+        {"A_KEY": "1", "b_secret": "2", "PASSWORD": "3", "TOKEN_X": "4", "REGION": "eu"}, tmp_path / ".env"
+    )
+    assert secrets.listed(["A_KEY", "b_secret", "PASSWORD", "TOKEN_X", "REGION", "NO_KEY"]) == {
+        "A_KEY": MASK, "b_secret": MASK, "PASSWORD": MASK, "TOKEN_X": MASK, "REGION": "eu", "NO_KEY": None,
+    }  # fmt: skip
+    assert is_secret("scraperapi_key")
+    assert not is_secret("REGION")
+    assert "1" not in repr(secrets)
+
+
+def test_the_settings_know_the_secrets(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    env_file = tmp_path / "here/.env"
+    env_file.write_text("A=1")
+    settings = load(tmp_path, TOOLCRIB_ENV_FILE=str(env_file), B="2")
+    assert (settings.secrets("A"), settings.secrets("B")) == ("1", "2")
