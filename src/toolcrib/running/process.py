@@ -23,7 +23,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
+from importlib.machinery import PathFinder
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -216,7 +217,7 @@ def _raised(name: str, pickled: bytes | None, kind: str, text: str, trace: str) 
 def _reference(function: Callable[..., Any]) -> tuple[str, ...] | tuple[str, bytes]:
     """How a worker finds the function: by name where a module holds it or the tool made of it, otherwise by value."""
     module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
-    if module and module != "__main__" and "<" not in name:
+    if "<" not in name and _importable(module):
         target: Any = importlib.import_module(module)
         for part in name.split("."):
             target = getattr(target, part, None)
@@ -224,7 +225,16 @@ def _reference(function: Callable[..., Any]) -> tuple[str, ...] | tuple[str, byt
             return ("name", module, name)
     import cloudpickle
 
+    if module in sys.modules and not _importable(module):
+        cloudpickle.register_pickle_by_value(sys.modules[module])
     return ("pickle", cloudpickle.dumps(function))
+
+
+@cache
+def _importable(module: str) -> bool:
+    """Whether another process finds the module: not where it was loaded from a plugin folder, or typed in."""
+    root = module.partition(".")[0]
+    return bool(root) and root != "__main__" and PathFinder.find_spec(root) is not None
 
 
 run_in_process = ProcessRunner()
