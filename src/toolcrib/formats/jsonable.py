@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic_core import to_jsonable_python
@@ -11,10 +12,16 @@ from pydantic_core import to_jsonable_python
 def copied(value: Any) -> Any:
     """A copy of a JSON value that can be changed without changing the spec it came from."""
     if type(value) is dict:
-        return {key: copied(item) if type(item) in _CONTAINERS else item for key, item in value.items()}
-    if type(value) is list:
-        return [copied(item) if type(item) in _CONTAINERS else item for item in value]
-    return value
+        entries: Iterable[tuple[Any, Any]] = value.items()
+    elif type(value) is list:
+        entries = enumerate(value)
+    else:
+        return value
+    copy = value.copy()
+    for key, item in entries:
+        if type(item) in _CONTAINERS:
+            copy[key] = copied(item)
+    return copy
 
 
 _CONTAINERS = frozenset({dict, list})
