@@ -104,6 +104,11 @@ def test_only_name_and_description_are_required_and_nothing_can_be_changed() -> 
         ({"name": "a", "description": "b", "parameters": {"type": "objekt"}}, InvalidSchemaError, "parameters of 'a'"),
         ({"name": "a", "description": "b", "parameters": {"type": "string"}}, ToolValidationError, "type 'object'"),
         ({"name": "a", "description": "b", "returns": {"type": 3}}, InvalidSchemaError, "output schema of 'a'"),
+        ({"name": "a", "description": "b", "metadata": {"x": {1, 2}}}, ToolValidationError, "'metadata' of tool 'a'"),
+        ({"name": "a", "description": "b", "metadata": {"x": float("nan")}}, ToolValidationError, "nan is not a JSON"),
+        ({"name": "a", "description": "b", "metadata": {"x": {3: 4}}}, ToolValidationError, "the key 3 is not text"),
+        ({"name": "a", "description": "b", "metadata": {"x": "\ud800"}}, ToolValidationError, "surrogate"),
+        ({"name": "a", "description": "\ud800"}, ToolValidationError, "'description'"),
         (
             {"name": "a", "description": "b", "parameters": {"$ref": "http://127.0.0.1:9/x"}},
             InvalidSchemaError,

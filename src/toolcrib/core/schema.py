@@ -14,6 +14,7 @@ from typing import Any, NoReturn, Protocol, cast
 import jsonschema_rs
 
 from toolcrib.core.errors import InvalidArgumentsError, InvalidOutputError, InvalidSchemaError, did_you_mean
+from toolcrib.core.json_values import check_json
 
 JsonSchema = dict[str, Any]
 
@@ -33,6 +34,8 @@ def compile_schema(schema: object, what: str = "the schema") -> Validator:
         raise InvalidSchemaError(f"{what} is not a JSON Schema: it is a {type(schema).__name__}, not an object")
     try:
         text = json.dumps(schema, sort_keys=True, allow_nan=False)
+        if "\\ud" in text:
+            check_json(schema)  # perhaps half of a surrogate pair
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidSchemaError(f"{what} is not a JSON Schema: {error}") from None
     validator = _validators.get(text)

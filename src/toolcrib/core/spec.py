@@ -10,16 +10,19 @@ import hashlib
 import json
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from toolcrib.core.errors import InvalidNameError, ToolValidationError
+from toolcrib.core.json_values import check_json
 from toolcrib.core.names import check_name
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.schema import JsonSchema, compile_schema
 
 Isolation = Literal["", "inline", "thread", "process"]
+JsonObject = Annotated[dict[str, Any], AfterValidator(check_json)]
+Text = Annotated[str, AfterValidator(check_json)]
 
 
 class _Value(BaseModel):
@@ -29,21 +32,21 @@ class _Value(BaseModel):
 class ToolExample(_Value):
     """One use of a tool. ``call`` is the use as text, where that is all there is: ``click(selector="#ok")``."""
 
-    description: str = ""
-    input: dict[str, Any] = Field(default_factory=dict)
-    output: Any = None
-    explanation: str = ""
-    call: str = ""
+    description: Text = ""
+    input: JsonObject = Field(default_factory=dict)
+    output: Annotated[Any, AfterValidator(check_json)] = None
+    explanation: Text = ""
+    call: Text = ""
 
 
 class Binding(_Value):
     """How a catalogued spec becomes runnable, as data; empty means that only its description is known."""
 
-    python: str = Field(default="", description="'package.module:attribute' of a tool, a function or a tool class")
-    service_url: str = Field(default="", description="an HTTP service that takes the arguments as JSON")
-    system_function_rpc_id: str = Field(default="", description="a function that the host process has registered")
-    source_code_link: str = Field(default="", description="an uploaded bundle")
-    mcp: str = Field(default="", description="an MCP server's address or command")
+    python: Text = Field(default="", description="'package.module:attribute' of a tool, a function or a tool class")
+    service_url: Text = Field(default="", description="an HTTP service that takes the arguments as JSON")
+    system_function_rpc_id: Text = Field(default="", description="a function that the host process has registered")
+    source_code_link: Text = Field(default="", description="an uploaded bundle")
+    mcp: Text = Field(default="", description="an MCP server's address or command")
 
     def __bool__(self) -> bool:
         return any(self.__dict__.values())
@@ -57,55 +60,55 @@ class ToolSpec(_Value):
     """The one record of a tool. Frozen: a change is a copy (``spec.with_changes(...)``)."""
 
     # Identity
-    name: str
-    display_name: str = ""
-    description: str
-    version: str = ""
-    author: str = ""
+    name: Text
+    display_name: Text = ""
+    description: Text
+    version: Text = ""
+    author: Text = ""
     deprecated: bool = False
-    replaced_by: str = ""
+    replaced_by: Text = ""
     # Classification
-    tool_type: str = ""
-    category: str = ""
-    tags: tuple[str, ...] = ()
-    capabilities: tuple[str, ...] = ()
+    tool_type: Text = ""
+    category: Text = ""
+    tags: tuple[Text, ...] = ()
+    capabilities: tuple[Text, ...] = ()
     # Interface
     parameters: JsonSchema = Field(default_factory=no_parameters)
     returns: JsonSchema = Field(default_factory=dict, description="JSON Schema of the result; empty means any")
-    returns_description: str = ""
-    api_spec: dict[str, Any] = Field(
+    returns_description: Text = ""
+    api_spec: JsonObject = Field(
         default_factory=dict, description="the interface as published, where it says more than parameters and returns"
     )
-    actions: dict[str, Any] = Field(default_factory=dict, description="custom actions in the publisher's own DSL")
+    actions: JsonObject = Field(default_factory=dict, description="custom actions in the publisher's own DSL")
     # Usage
     examples: tuple[ToolExample, ...] = ()
-    usage_notes: str = ""
-    limitations: tuple[str, ...] = ()
-    manual: str = ""
+    usage_notes: Text = ""
+    limitations: tuple[Text, ...] = ()
+    manual: Text = ""
     # Stacking
-    compatibilities: tuple[str, ...] = ()
-    incompatible_with: tuple[str, ...] = ()
-    required_config: tuple[str, ...] = ()
-    package_name: str = ""
-    pip_install_command: str = ""
+    compatibilities: tuple[Text, ...] = ()
+    incompatible_with: tuple[Text, ...] = ()
+    required_config: tuple[Text, ...] = ()
+    package_name: Text = ""
+    pip_install_command: Text = ""
     # Model fit
-    required_capabilities: tuple[str, ...] = ()
-    optimal_capabilities: tuple[str, ...] = ()
+    required_capabilities: tuple[Text, ...] = ()
+    optimal_capabilities: tuple[Text, ...] = ()
     requires_page: bool = False
     is_terminal: bool = False
     # Execution
-    execution_mode: str = ""
+    execution_mode: Text = ""
     isolation: Isolation = ""
     timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     safety_level: SafetyLevel = SafetyLevel.SAFE
     binding: Binding = Field(default_factory=Binding)
     # Governance
-    policy_rule_uri: str = ""
-    validation_policy_rule_uri: str = ""
-    validation_mode: str = ""
-    credentials: dict[str, Any] = Field(default_factory=dict, repr=False)
+    policy_rule_uri: Text = ""
+    validation_policy_rule_uri: Text = ""
+    validation_mode: Text = ""
+    credentials: JsonObject = Field(default_factory=dict, repr=False)
     # Everything else
-    metadata: dict[str, Any] = Field(default_factory=dict)
+    metadata: JsonObject = Field(default_factory=dict)
 
     @field_validator("name")
     @classmethod
