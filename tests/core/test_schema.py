@@ -77,7 +77,10 @@ def test_messages_name_the_tool_and_the_argument(arguments: Any, argument: str, 
     assert caught.value.argument == argument
 
 
-@pytest.mark.parametrize("schema", [{"type": "objekt"}, {"properties": []}, 3, {"$ref": "#/nowhere"}, {"a": object()}, {1: 2}, {"title": "\ud800"}])
+@pytest.mark.parametrize(
+    "schema",
+    [{"type": "objekt"}, {"properties": []}, 3, {"$ref": "#/nowhere"}, {"a": object()}, {1: 2}, {"title": "\ud800"}],
+)
 def test_what_is_not_a_schema_is_refused(schema: Any) -> None:
     with pytest.raises(InvalidSchemaError, match="is not a JSON Schema"):
         compile_schema(schema, "the thing")
