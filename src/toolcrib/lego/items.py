@@ -34,11 +34,11 @@ class Request(Item):
     depth: int = 0
     proxy: str = ""
     note: str = ""
-    """What a brick wants to find again when the page of this request comes by."""
+    """What a brick wants to find again when the page of this request comes by; part of the key."""
 
     @property
     def key(self) -> str:
-        return _digest(self.method, urldefrag(self.url).url, self.body.hex())
+        return _digest(self.method, urldefrag(self.url).url, self.body.hex(), self.note)
 
     def follow(self, address: str, base: str = "", **changes: Any) -> Request:
         """The request for a link found on this request's page; a relative address is read against ``base``."""
