@@ -2,11 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.conftest import Cli, one_sentence
 
-ADD = {
+ADD: dict[str, Any] = {
     "name": "add",
     "description": "Add two numbers. It is exact.",
     "tool_type": "math",

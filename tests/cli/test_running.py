@@ -156,13 +156,13 @@ def test_a_tool_that_is_only_described_says_so(cli: Cli):
 def test_an_installed_plugin_is_found(tmp_path: Path):
     """A package with an entry point is installed and its tools run, all in processes of their own."""
     site = tmp_path / "site"
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation",
-               "--disable-pip-version-check", "--no-index", "--target", site, ROOT / "examples/plugin"]  # fmt: skip
+    options = "--quiet --no-deps --no-build-isolation --disable-pip-version-check --no-index --target"
+    install = [sys.executable, "-m", "pip", "install", *options.split(), str(site), str(ROOT / "examples/plugin")]
     subprocess.run(install, check=True, timeout=100)
     environment = os.environ | {"PYTHONPATH": str(site)}
 
     def run(*arguments: str) -> object:
-        command = [BIN / "toolcrib", "tools", "run", *arguments]
+        command = [str(BIN / "toolcrib"), "tools", "run", *arguments]
         done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment, timeout=60)
         return json.loads(done.stdout)
 

@@ -71,11 +71,10 @@ def run(
 
 
 def _load(file: str) -> Pipeline:
-    from toolcrib.lego import load_pipeline
     from toolcrib.settings import load_settings
-    from toolcrib.toolsets.scraping import BRICKS
+    from toolcrib.toolsets.scraping import load_pipeline
 
-    return load_pipeline(file, BRICKS, secrets=load_settings().secrets)
+    return load_pipeline(file, secrets=load_settings().secrets)
 
 
 @contextmanager

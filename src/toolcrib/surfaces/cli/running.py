@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from toolcrib.catalogue import Catalogue
     from toolcrib.core.result import ToolResult
     from toolcrib.core.spec import ToolSpec
+    from toolcrib.core.tool import Tool
     from toolcrib.registry import ToolRegistry
     from toolcrib.registry.execution import Approve
 
@@ -75,7 +76,7 @@ def tell(desk: Desk, result: ToolResult) -> int:
 
 
 def live_registry(catalogue: Catalogue, name: str, approve: Approve | None) -> ToolRegistry:
-    """A registry that holds the tool: the catalogue's where it says how to run it, otherwise a plugin's."""
+    """A registry that holds the tool: the catalogue's where it says how to run it, a plugin's, or one that ships."""
     from toolcrib.core.errors import ToolNotFoundError
     from toolcrib.registry import ToolRegistry
     from toolcrib.settings import load_settings
@@ -92,15 +93,27 @@ def live_registry(catalogue: Catalogue, name: str, approve: Approve | None) -> T
         registry.register(catalogue.tool(name))
         return registry
     registry.discover(folders=plugin_folders(settings.plugins_dir))
-    if name not in registry:
-        if kept:
-            registry.register(catalogue.tool(name))  # says why it cannot run
+    if name in registry:
+        return registry
+    if shipped := _shipped(name, settings.chromium):
+        registry.register(shipped)
+    elif kept:
+        registry.register(catalogue.tool(name))  # says why it cannot run
+    else:
         raise ToolNotFoundError(name, registry.names())
     return registry
 
 
 def plugin_folders(plugins_dir: str) -> list[Path]:
     return [Path(folder).expanduser() for folder in plugins_dir.split(os.pathsep) if folder]
+
+
+def _shipped(name: str, chromium: str) -> Tool | None:
+    """A browser tool, in a browser that is opened for the call."""
+    from toolcrib.toolsets.browser import browser_specs, standalone_tool
+
+    known = any(spec.name == name for spec in browser_specs())
+    return standalone_tool(name, chromium=chromium) if known else None
 
 
 def _json_object(text: str) -> dict[str, Any]:
