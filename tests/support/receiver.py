@@ -18,14 +18,18 @@ class Received:
     at: float = field(default_factory=time.time)
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+
 class Receiver:
     """``answer`` is called for each request; a test may put another in its place at any time."""
 
     def __init__(self, port: int = 0) -> None:
         self.received: list[Received] = []
         self.answer: Callable[[Received], Answer] = lambda _: (200, {}, b"{}")
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", port), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
 

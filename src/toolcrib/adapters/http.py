@@ -15,7 +15,7 @@ import threading
 from collections.abc import Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from toolcrib.adapters.net import EgressGuard, check_url
 from toolcrib.core.errors import (
@@ -164,7 +164,7 @@ class _GuardedBackend(httpcore.AsyncNetworkBackend):
 
     def __init__(self, guard: EgressGuard) -> None:
         self._guard = guard
-        self._sockets: httpcore.AsyncNetworkBackend = httpcore.AnyIOBackend()
+        self._sockets = cast(httpcore.AsyncNetworkBackend, httpcore.AnyIOBackend())
 
     async def connect_tcp(
         self,

@@ -1,0 +1,139 @@
+"""Tools of an MCP server.
+
+``binding.mcp`` is the address of a server (``https://host/mcp``) or a command that starts one on its standard streams.
+The tool has its own name there unless the binding ends in ``#other-name``. A command comes from whoever published the
+tool, so it is started only where the settings list it word for word.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shlex
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+from toolcrib.adapters.http import DEFAULT_MAX_BYTES, HttpCaller
+from toolcrib.adapters.runners.bound import Credentials, no_credentials
+from toolcrib.adapters.runners.http_service import credential_headers
+from toolcrib.core.context import ToolContext
+from toolcrib.core.errors import (
+    DeniedError,
+    MissingDependencyError,
+    ToolcribError,
+    ToolFailedError,
+    ToolTimeoutError,
+    UnavailableError,
+)
+from toolcrib.core.tool import Tool
+
+try:
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp_types import CallToolResult, TextContent
+
+    from mcp import Client, MCPError, StdioServerParameters
+except ImportError as error:
+    raise MissingDependencyError("the MCP SDK", "pip install 'toolcrib[mcp]'") from error
+
+DEFAULT_SECONDS = 60.0
+
+
+class McpRunner:
+    """One connection per call: a tool call holds no session open."""
+
+    def __init__(
+        self,
+        caller: HttpCaller,
+        credentials: Credentials = no_credentials,
+        *,
+        commands: Sequence[str] = (),
+        default_seconds: float = DEFAULT_SECONDS,
+    ) -> None:
+        self._caller = caller
+        self._credentials = credentials
+        self._commands = frozenset(commands)
+        self._default_seconds = default_seconds
+
+    async def __call__(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:  # noqa: ARG002
+        spec = tool.spec
+        seconds = spec.timeout_seconds or self._default_seconds
+        target, _, remote_name = spec.binding.mcp.partition("#")
+        secrets = await asyncio.to_thread(self._credentials) if spec.credentials else {}
+        headers = credential_headers(spec.name, secrets)
+        try:
+            async with asyncio.timeout(seconds), self._client(target, headers, seconds) as client:
+                answer = await client.call_tool(remote_name or spec.name, arguments)
+        except (ToolcribError, MCPError, OSError, httpx2.HTTPError, ExceptionGroup) as error:
+            raise _failure(spec.name, seconds, _leaf(error)) from None
+        return _value(spec.name, answer)
+
+    @contextlib.asynccontextmanager
+    async def _client(self, target: str, headers: Mapping[str, str], seconds: float) -> AsyncIterator[Client]:
+        if not target.startswith(("http://", "https://")):
+            async with Client(self._command(target)) as client:
+                yield client
+            return
+        transport = _GuardedTransport(self._caller, seconds)
+        async with (
+            httpx2.AsyncClient(transport=transport, headers=dict(headers), trust_env=False) as http,
+            Client(streamable_http_client(target, http_client=http, terminate_on_close=False)) as client,
+        ):
+            yield client
+
+    def _command(self, target: str) -> StdioServerParameters:
+        if target not in self._commands:
+            raise DeniedError(
+                f"the MCP server {target!r} is a command that the settings do not list; tools cannot start it",
+                rule="listed commands only",
+            )
+        program, *words = shlex.split(target)
+        return StdioServerParameters(command=program, args=words)
+
+
+class _GuardedTransport(httpx2.AsyncBaseTransport):
+    """The SDK's requests through our caller. A tool call needs POST alone; the server's own stream is declined."""
+
+    def __init__(self, caller: HttpCaller, seconds: float) -> None:
+        self._caller = caller
+        self._seconds = seconds
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if request.method != "POST":
+            return httpx2.Response(405, request=request)
+        body = await request.aread()
+        headers = {
+            name: value
+            for name, value in request.headers.items()
+            if name not in {"host", "content-length", "accept-encoding", "connection", "transfer-encoding"}
+        }
+        reply = await self._caller.post(
+            str(request.url), body, headers, seconds=self._seconds, max_bytes=DEFAULT_MAX_BYTES
+        )
+        return httpx2.Response(reply.status, headers=dict(reply.headers), content=reply.body, request=request)
+
+
+def _value(name: str, answer: CallToolResult) -> Any:
+    texts = [part.text for part in answer.content if isinstance(part, TextContent)]
+    if answer.is_error:
+        raise ToolFailedError(name, "; ".join(texts) or "its MCP server reported an error")
+    if answer.structured_content is not None:
+        return answer.structured_content
+    if len(texts) == len(answer.content) == 1:
+        return texts[0]
+    return [part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in answer.content]
+
+
+def _leaf(error: BaseException) -> BaseException:
+    """The SDK works in task groups, which wrap what went wrong."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _failure(name: str, seconds: float, error: BaseException) -> ToolcribError:
+    if isinstance(error, TimeoutError):
+        return ToolTimeoutError(name, seconds)
+    if isinstance(error, ToolcribError) and not isinstance(error, UnavailableError):
+        return error
+    return ToolFailedError(name, f"its MCP server failed: {error}", cause_type=type(error).__name__)

@@ -1,0 +1,118 @@
+"""Tools of a real MCP server, over HTTP and over a command's standard streams."""
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.processes import Program, accepts, free_port, wait_until
+
+from toolcrib import Tool, ToolSpec
+from toolcrib.adapters.http import HttpCaller
+from toolcrib.adapters.net import EgressGuard
+from toolcrib.adapters.runners.bound import bound_tool
+from toolcrib.adapters.runners.mcp_server import McpRunner
+from toolcrib.core.errors import DeniedError, ToolFailedError, ToolTimeoutError
+
+SERVER = """
+import sys, time
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("workshop")
+
+@server.tool()
+def add(a: int, b: int) -> dict[str, int]:
+    "Add."
+    return {"sum": a + b}
+
+@server.tool(structured_output=False)
+def shout(text: str) -> str:
+    "Shout."
+    return text.upper()
+
+@server.tool()
+def fail() -> str:
+    "Fail."
+    raise ValueError("bent nail")
+
+@server.tool()
+def slow() -> str:
+    "Take your time."
+    time.sleep(3)
+    return "done"
+
+if sys.argv[1:]:
+    server.run(transport="streamable-http", host="127.0.0.1", port=int(sys.argv[1]))
+else:
+    server.run(transport="stdio")
+"""
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("mcp") / "server.py"
+    path.write_text(SERVER)
+    return path
+
+
+@pytest.fixture(scope="module")
+def server_url(script: Path) -> Iterator[str]:
+    port = free_port()
+    program = Program([sys.executable, str(script), str(port)], script.with_suffix(".log"))
+    try:
+        wait_until(lambda: accepts(port), program)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        program.kill()
+
+
+@pytest.fixture
+def caller() -> Iterator[HttpCaller]:
+    caller = HttpCaller(EgressGuard(["127.0.0.1"]))
+    yield caller
+    caller.close()
+
+
+def remote(caller: HttpCaller, binding: str, name: str = "add", commands: tuple[str, ...] = (), **fields: Any) -> Tool:
+    parameters = {"type": "object"}
+    fields = {"name": name, "description": "x", "parameters": parameters, "binding": {"mcp": binding}, **fields}
+    return bound_tool(ToolSpec(**fields), McpRunner(caller, commands=commands))
+
+
+async def test_a_tool_over_http(caller: HttpCaller, server_url: str) -> None:
+    assert await remote(caller, server_url).execute({"a": 2, "b": 3}) == {"sum": 5}
+    assert await remote(caller, f"{server_url}#shout", name="local-name").execute({"text": "é"}) == "É"
+
+
+async def test_failures_are_told(caller: HttpCaller, server_url: str) -> None:
+    with pytest.raises(ToolFailedError, match="Error executing tool fail"):
+        await remote(caller, server_url, "fail").execute({})
+    with pytest.raises(ToolFailedError):
+        await remote(caller, server_url, "no-such-tool").execute({})
+    with pytest.raises(ToolFailedError):
+        await remote(caller, server_url.replace("/mcp", "/elsewhere")).execute({"a": 1, "b": 1})
+    with pytest.raises(ToolFailedError):
+        await remote(caller, f"http://127.0.0.1:{free_port()}/mcp").execute({"a": 1, "b": 1})
+
+
+async def test_the_deadline_holds(caller: HttpCaller, server_url: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(ToolTimeoutError):
+        await remote(caller, server_url, "slow", timeout_seconds=0.5).execute({})
+    assert time.monotonic() - began < 1
+
+
+async def test_internal_servers_are_refused(server_url: str) -> None:
+    caller = HttpCaller(EgressGuard())
+    with pytest.raises(DeniedError, match="not a public address"):
+        await remote(caller, server_url).execute({"a": 1, "b": 1})
+    caller.close()
+
+
+async def test_a_command_runs_only_where_it_is_listed(caller: HttpCaller, script: Path) -> None:
+    command = f"{sys.executable} {script}"
+    with pytest.raises(DeniedError, match="do not list"):
+        await remote(caller, command).execute({"a": 1, "b": 1})
+    assert await remote(caller, command, commands=(command,)).execute({"a": 1, "b": 1}) == {"sum": 2}
