@@ -5,11 +5,16 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from hypothesis import HealthCheck, settings
 from pymongo import MongoClient
 
 from tests.support import s3
 from tests.support.chromium import find_chromium
 from tests.support.mongo import MongoCluster, find_mongod
+
+# A law that holds slowly on a busy machine holds.
+settings.register_profile("toolcrib", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("toolcrib")
 
 
 @pytest.fixture(scope="session")

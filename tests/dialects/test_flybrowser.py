@@ -19,6 +19,8 @@ from toolcrib.dialects.flybrowser import (
     ToolRegistry,
     ToolResult,
 )
+from toolcrib.running import run_async_inline
+from toolcrib.toolsets.browser import browser_specs
 
 
 class ClickTool(BaseTool):
@@ -445,3 +447,19 @@ def test_metadata_to_spec_and_back(metadata: ToolMetadata) -> None:
     assert again == metadata
     assert all(isinstance(each, ModelCapability) for each in again.required_capabilities)
     json.dumps(metadata.to_json_schema())
+
+
+def test_every_name_of_the_original_leads_to_a_browser_tool() -> None:
+    async def nothing(**kwargs: Any) -> None: ...
+
+    registry = ToolRegistry()
+    for spec in browser_specs():
+        registry.register_instance(toolcrib.Tool(spec, nothing, run_async_inline))
+    original = """
+        navigate go_back go_forward refresh click type_text scroll hover press_key select_option check_checkbox focus fill
+        wait_for_selector double_click right_click drag_and_drop upload_file evaluate_javascript get_attribute
+        clear_input extract_text screenshot get_page_state page_explorer complete fail wait ask_user
+        search_human search_api search_rank search detect_captcha solve_captcha wait_for_captcha_resolved
+    """
+    assert [name for name in original.split() if name not in registry] == []
+    assert registry.get_tool("go_back").metadata.category is ToolCategory.NAVIGATION

@@ -101,6 +101,7 @@ class ToolMetadata:
         for name in ("display_name", "usage_notes", "version", "author", "replaced_by"):
             object.__setattr__(self, name, getattr(self, name) or None)
         object.__setattr__(self, "category", _category(self.category))
+        object.__setattr__(self, "examples", [ToolExample.model_validate(example) for example in self.examples])
 
     def to_spec(self, **fields: Any) -> ToolSpec:
         """A spec of this and whatever other fields are given, such as ``parameters``."""
