@@ -1,0 +1,94 @@
+"""The real service as a process of its own, and its worker with it."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.support.processes import free_port
+
+_PROGRAM = Path(sys.executable).with_name("toolcrib")
+_DIE_WITH_US = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
+
+
+class RunningService:
+    """``kill`` is kill -9 for everything at once; ``stop`` asks it to end."""
+
+    def __init__(self, folder: Path, *options: str, **settings: Any) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = folder / "service.log"
+        self.options = options
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("TOOLCRIB_")},
+            "TOOLCRIB_DATA_DIR": str(folder / "data"),
+            "TOOLCRIB_LOG_FORMAT": "json",
+            **{f"TOOLCRIB_{name.upper()}": str(value) for name, value in settings.items()},
+        }
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, *, ready: bool = True, limits: str = "") -> "RunningService":
+        command = [*_DIE_WITH_US, str(_PROGRAM), "serve", "--port", str(self.port), *self.options]
+        if limits:
+            command = ["sh", "-c", f'{limits}; exec "$@"', "sh", *command]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command, env=self.environment, stdout=log, stderr=log, cwd=self.folder, start_new_session=True
+            )
+        if ready:
+            self.wait_ready()
+        return self
+
+    def wait_ready(self, seconds: float = 60) -> None:
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                if httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200:
+                    return
+            except httpx.HTTPError:
+                pass
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"the service did not start:\n{self.log_text()}")
+            time.sleep(0.05)
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None
+        return self._process
+
+    def log_text(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def kill(self) -> None:
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self, seconds: float = 40) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(seconds)
+
+    def memory(self) -> int:
+        """Resident bytes of all its processes."""
+        total = 0
+        for status in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                fields = status.read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[2]) == self.process.pid:
+                total += int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
+        return total
+
+    def __enter__(self) -> "RunningService":
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self.kill()
