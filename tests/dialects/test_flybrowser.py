@@ -456,8 +456,8 @@ def test_every_name_of_the_original_leads_to_a_browser_tool() -> None:
     for spec in browser_specs():
         registry.register_instance(toolcrib.Tool(spec, nothing, run_async_inline))
     original = """
-        navigate go_back go_forward refresh click type_text scroll hover press_key select_option check_checkbox focus fill
-        wait_for_selector double_click right_click drag_and_drop upload_file evaluate_javascript get_attribute
+        navigate go_back go_forward refresh click type_text scroll hover press_key select_option check_checkbox focus
+        fill wait_for_selector double_click right_click drag_and_drop upload_file evaluate_javascript get_attribute
         clear_input extract_text screenshot get_page_state page_explorer complete fail wait ask_user
         search_human search_api search_rank search detect_captcha solve_captcha wait_for_captcha_resolved
     """
