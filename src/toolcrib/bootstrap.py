@@ -6,18 +6,23 @@ Each adapter is imported when it is needed, so that nobody pays for a backend th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
 
 from toolcrib.catalogue import Catalogue
-from toolcrib.core.errors import SettingsError, ToolValidationError
+from toolcrib.core.errors import DeniedError, SettingsError, ToolValidationError
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from toolcrib.adapters.http import HttpCaller
     from toolcrib.adapters.outbox import OutboxDeliverer
+    from toolcrib.adapters.runners.bundle import BundleHouse
+    from toolcrib.adapters.runners.unpacking import BundleCache
+    from toolcrib.core.tool import Runner
     from toolcrib.ports import AuditLog, Blobs, Index, Policy, Seal, Store
 
 SHIPPED_MODULES = ("toolcrib.toolsets",)
@@ -32,29 +37,19 @@ def open_catalogue(
     *,
     functions: Mapping[str, Any] | None = None,
     python_modules: Sequence[str] = (),
-    cleanups: Sequence[Callable[[ToolSpec], None]] | None = None,
+    cleanups: Sequence[Callable[[ToolSpec], None]] = (),
 ) -> Catalogue:
     """The catalogue at ``url``, or where the settings say.
 
     ``functions`` are those that system bindings may name; ``python_modules`` are those that python bindings may
-    import, beside the settings' own; ``cleanups`` stand in for the one that removes a deleted tool's bundle.
+    import, beside the settings' own; ``cleanups`` run after a delete, beside the one that removes a bundle.
     Deletions that a crash interrupted are finished before this returns.
     """
     settings = settings or load_settings()
     if url is not None:
         settings = settings.with_changes("argument", store=url)
     store = open_store(settings.store_url)
-    holder: list[Catalogue] = []
-
-    def bind(spec: ToolSpec) -> Tool:
-        return bound_tool(
-            spec,
-            settings,
-            functions=functions or {},
-            python_modules=python_modules,
-            credentials=lambda: holder[0].credentials(spec.name),
-        )
-
+    binder = Binder(settings, functions or {}, python_modules)
     policy, audit = open_policy(settings), open_audit(settings.store_url)
     catalogue = Catalogue(
         store,
@@ -62,12 +57,12 @@ def open_catalogue(
         policy=policy,
         audit=audit,
         seal=open_seal(settings, shared=store.remote),
-        bind=bind,
-        cleanups=[_remove_bundle(settings)] if cleanups is None else cleanups,
-        closing=[audit.close, getattr(policy, "close", lambda: None)],
+        bind=binder,
+        cleanups=[binder.forget, *cleanups],
+        closing=[audit.close, getattr(policy, "close", lambda: None), binder.close],
         announce=bool(settings.events_receiver),
     )
-    holder.append(catalogue)
+    binder.credentials = catalogue.credentials
     catalogue.recover()
     return catalogue
 
@@ -178,34 +173,82 @@ def open_blobs(settings: Settings) -> Blobs:
     return open_url(settings.blobs_url, credentials)
 
 
-def bound_tool(
-    spec: ToolSpec,
-    settings: Settings,
-    *,
-    functions: Mapping[str, Any],
-    python_modules: Sequence[str],
-    credentials: Callable[[], dict[str, Any]],
-) -> Tool:
-    """The spec with what runs it; of several bindings the nearest wins."""
-    binding = spec.binding
-    if binding.python:
-        from toolcrib.adapters.pythonref import python_tool
+class Binder:
+    """Makes catalogued specs runnable. What tools share (connections, a sandbox) is opened at the first need."""
 
-        return python_tool(spec, (*SHIPPED_MODULES, *settings.python_modules, *python_modules))
-    raise ToolValidationError(f"{spec.name!r} cannot run: its binding says nothing of how")
+    def __init__(self, settings: Settings, functions: Mapping[str, Any], python_modules: Sequence[str]) -> None:
+        self._settings = settings
+        self._functions = functions
+        self._python_modules = (*SHIPPED_MODULES, *settings.python_modules, *python_modules)
+        self.credentials: Callable[[str], Mapping[str, Any]] = lambda _: {}
 
+    def __call__(self, spec: ToolSpec) -> Tool:
+        """The spec with what runs it; of several bindings the nearest wins."""
+        binding = spec.binding
+        if binding.python:
+            from toolcrib.adapters.pythonref import python_tool
 
-def _remove_bundle(settings: Settings) -> Callable[[ToolSpec], None]:
-    """Removes a deleted tool's bundle. The blobs are opened when there is one: most tools have none."""
+            return python_tool(spec, self._python_modules)
+        if binding.system_function_rpc_id:
+            from toolcrib.adapters.runners.system_function import function_tool
 
-    def remove(spec: ToolSpec) -> None:
-        from toolcrib.catalogue.bundles import remove_bundle
+            return function_tool(spec, self._functions)
+        if binding.service_url or binding.source_code_link:
+            from toolcrib.adapters.runners.bound import bound_tool
+
+            return bound_tool(spec, self._service(spec) if binding.service_url else self._bundle(spec))
+        raise ToolValidationError(f"{spec.name!r} cannot run: its binding does not say how")
+
+    def forget(self, spec: ToolSpec) -> None:
+        """Removes the bundle of a deleted tool, here and in the blobs."""
         from toolcrib.formats.bundle import bundle_digest
 
-        if bundle_digest(spec.binding.source_code_link) is not None:
-            remove_bundle(open_blobs(settings))(spec)
+        digest = bundle_digest(spec.binding.source_code_link)
+        if digest is None:
+            return
+        from toolcrib.catalogue.bundles import remove_bundle
 
-    return remove
+        remove_bundle(open_blobs(self._settings))(spec)
+        self._cache.forget(digest)
+
+    def close(self) -> None:
+        if "_caller" in vars(self):
+            self._caller.close()
+
+    def _service(self, spec: ToolSpec) -> Runner:
+        from toolcrib.adapters.runners.http_service import HttpServiceRunner
+
+        seconds = self._settings.run_timeout
+        return HttpServiceRunner(self._caller, lambda: self.credentials(spec.name), default_seconds=seconds)
+
+    def _bundle(self, spec: ToolSpec) -> Runner:
+        if not self._settings.run_bundles:
+            raise DeniedError(f"{spec.name!r} is a bundle, and bundles do not run here", rule="run_bundles")
+        from toolcrib.adapters.runners.bundle import BundleRunner
+
+        seconds = self._settings.run_timeout
+        return BundleRunner(self._house, lambda: self.credentials(spec.name), default_seconds=seconds)
+
+    @cached_property
+    def _caller(self) -> HttpCaller:
+        from toolcrib.adapters.http import HttpCaller
+        from toolcrib.adapters.net import EgressGuard
+
+        return HttpCaller(EgressGuard(self._settings.allowed_addresses))
+
+    @cached_property
+    def _house(self) -> BundleHouse:
+        from toolcrib.adapters.runners.bundle import BundleHouse
+        from toolcrib.adapters.runners.sandbox import Sandbox, SandboxLimits
+
+        limits = SandboxLimits(network=self._settings.bundle_network, user=self._settings.bundle_user)
+        return BundleHouse(self._cache, Sandbox(limits))
+
+    @cached_property
+    def _cache(self) -> BundleCache:
+        from toolcrib.adapters.runners.unpacking import BundleCache
+
+        return BundleCache(open_blobs(self._settings), self._settings.data_folder / "unpacked")
 
 
 def _needed(settings: Settings, name: str) -> str:

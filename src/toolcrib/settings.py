@@ -115,6 +115,8 @@ class Settings:
         (), "Addresses that are not public and that tools may call all the same: IP addresses, networks or host names."
     )
     run_bundles: bool = _setting(True, "Whether uploaded bundles may run here, each in its own process.")
+    bundle_user: str = _setting("", "The user that bundles run as, where the service is root: strongly advised there.")
+    bundle_network: bool = _setting(True, "Whether bundles may use the network.")
     run_timeout: float = _setting(60.0, "Seconds that a catalogued tool may run where it does not say.")
     highest_safety_level: str = _setting(
         "high",

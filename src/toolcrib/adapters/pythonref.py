@@ -15,7 +15,9 @@ from typing import Any
 from toolcrib.core.errors import DeniedError, ToolValidationError
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
-from toolcrib.define import as_tool
+from toolcrib.define import as_tool, make_tool
+from toolcrib.define.function import is_async_callable
+from toolcrib.running import runner_for
 
 _REFERENCE = re.compile(r"([A-Za-z]\w*(?:\.[A-Za-z]\w*)*):([A-Za-z]\w*)")
 
@@ -40,7 +42,13 @@ def python_tool(spec: ToolSpec, allowed: Sequence[str]) -> Tool:
     found = vars(module).get(attribute)
     if found is None or not _is_its_own(found, allowed):
         raise ToolValidationError(f"the module {module_name!r} of {spec.name!r} defines no tool {attribute!r}")
-    return as_tool(found).with_spec(spec)
+    if inspect.isroutine(found):  # the catalogue describes it, so it need not describe itself
+        found = make_tool(found, name=spec.name, description=spec.description or spec.name)
+    tool = as_tool(found)
+    if not spec.isolation or spec.isolation == tool.spec.isolation:
+        return tool.with_spec(spec)
+    runner = runner_for(spec, is_async_callable(tool.function))
+    return Tool(spec, tool.function, runner, context_parameter=tool.context_parameter, decode=tool.decode)
 
 
 def _is_below(module: str, allowed: Sequence[str]) -> bool:
