@@ -58,18 +58,35 @@ paths = st.builds(
     lambda root, rest: ".".join([root, *rest]), st.sampled_from(ROOTS), st.lists(st.sampled_from(SEGMENTS), max_size=3)
 )
 operands = values | words | st.sampled_from(("t0", "t1", "t2"))
-patterns = st.sampled_from((
+_fixed_patterns = st.sampled_from((
     "a", "^a", "b$", "^a.*b", "a.*b", ".*", "a+b?", "(a|b)+", "[ab]{1,2}", r"\w+\s\w", r"\bb\b", "^$", "", r"\d",
     "^b", "b\\Z", r"\Aa", "k", "ß", "[^a]", ".b", "a|web", "(?i)WEB", "x'", r"\\", "ǆ", "(a*)*b", "[a-zA-Z]-",
-    r"\S\W\D", "[^\\s]b",
 ))  # fmt: skip
+_atoms = st.sampled_from(
+    ("a", "b", "A", "ß", "K", " ", "-", ".", "[ab]", "[^a]", "[a-c ]", r"\w", r"\W", r"\s", r"\d", r"\S",
+     r"[\s\w]", r"\n", "^", "$", r"\b", r"\B", r"\A", r"\Z", r"\z")
+)  # fmt: skip
+patterns = _fixed_patterns | st.recursive(
+    _atoms,
+    lambda inner: st.one_of(
+        st.builds("{}{}".format, inner, inner),
+        st.builds("{}|{}".format, inner, inner),
+        st.builds("({}){}".format, inner, st.sampled_from(("*", "+", "?", "{2}", "{1,3}", "{0,2}", "{2,}", "*?", ""))),
+    ),
+    max_leaves=6,
+)
 TYPES = ("double", "string", "object", "array", "bool", "null", "int", "long", "decimal", "number", 1, 2, 3, 4, 8, 10,
          16, 18, 19)  # fmt: skip
 
 
+def has_order(value: Any) -> bool:
+    return not isinstance(value, dict) and (not isinstance(value, list) or all(map(has_order, value)))
+
+
 def _operators(deeper: st.SearchStrategy[Any], elements: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
     one = {
-        **dict.fromkeys(("$eq", "$ne", "$gt", "$gte", "$lt", "$lte"), operands),
+        **dict.fromkeys(("$eq", "$ne"), operands),
+        **dict.fromkeys(("$gt", "$gte", "$lt", "$lte"), operands.filter(has_order)),
         "$in": st.lists(operands, max_size=4),
         "$nin": st.lists(operands, max_size=4),
         "$exists": st.booleans(),
@@ -115,3 +132,48 @@ filters: st.SearchStrategy[dict[str, Any]] = st.recursive(
     ),
     max_leaves=4,
 )
+
+
+@st.composite
+def pointed(draw: st.DrawFn, catalogue: tuple[dict[str, Any], ...]) -> dict[str, Any]:
+    """A filter about a value that one of the documents has, so that it tells documents apart."""
+    value: Any = draw(st.sampled_from(catalogue))
+    path: list[str] = []
+    while isinstance(value, dict | list) and value and (not path or draw(st.booleans())):
+        if isinstance(value, dict):
+            key = draw(st.sampled_from(sorted(value)))
+            if not key or "." in key or (not path and key.startswith("$")):
+                break
+            path.append(key)
+            value = value[key]
+        else:
+            index = draw(st.integers(0, len(value) - 1))
+            if draw(st.booleans()):
+                path.append(str(index))
+            value = value[index]
+    if not path or not _can_be_asked(value):
+        return {"name": "t1"}
+    ordered = ("$gt", "$gte", "$lt", "$lte") if has_order(value) else ()
+    operator = draw(st.sampled_from(("$eq", "$ne", "$in", "$nin", "$all", "$elemMatch", *ordered)))
+    if operator in {"$in", "$nin", "$all"}:
+        value = [value, *draw(st.lists(operands, max_size=2))] if operator != "$all" else [value]
+    if operator == "$elemMatch":
+        value = {draw(st.sampled_from(("$eq", "$ne", *ordered))): value}
+    return {".".join(path): {operator: value}}
+
+
+def _can_be_asked(value: Any) -> bool:
+    """Literals of a filter fit into 64 bits; stored numbers need not."""
+    if isinstance(value, dict | list):
+        return all(map(_can_be_asked, value.values() if isinstance(value, dict) else value))
+    return not isinstance(value, int) or -(2**63) <= value < 2**63
+
+
+questions = (
+    st.integers(1, 4)
+    .flatmap(lambda size: st.tuples(*[documents(f"t{number}") for number in range(size)]))
+    .flatmap(
+        lambda catalogue: st.tuples(st.just(catalogue), st.lists(filters | pointed(catalogue), min_size=2, max_size=8))
+    )
+)
+"""A catalogue, and questions about it."""

@@ -213,7 +213,7 @@ class Posting:
         return Condition(f"{self.column} = ?", (self.value,))
 
 
-_COLUMN_INDEXES = {
+_COLUMN_INDEXES: dict[q.Path, tuple[str, str, str]] = {
     ("tool_type",): ("tool_data", "tool_data_type", "tool_type"),
     ("category",): ("tool_data", "tool_data_category", "category"),
     ("execution_mode",): ("tool_execution", "tool_execution_by_mode", "tool_execution_mode"),

@@ -49,7 +49,7 @@ def _led_by(source: Source) -> tuple[str, Condition, str]:
         parts = [f"SELECT tool_id FROM {posting.table} WHERE {posting.condition.sql}" for posting in source]  # noqa: S608
         values = tuple(value for posting in source for value in posting.condition.parameters)
         return "FROM tool_data AS d", Condition(f"d.tool_id IN ({' UNION ALL '.join(parts)})", values), "d.tool_id"
-    posting = source[0]
+    posting = next(iter(source))
     if posting.table == "tool_data":
         tables = f"FROM tool_data AS d INDEXED BY {posting.index}"
         return tables, Condition(f"d.{posting.column} = ?", (posting.value,)), "d.tool_id"

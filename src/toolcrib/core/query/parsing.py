@@ -156,7 +156,10 @@ class _Parser:
         """One operator that asks about a value as it is."""
         name = ".".join(base)
         if operator in _COMPARISONS:
-            return Compare(_COMPARISONS[operator], literal(operand, name))
+            value = literal(operand, name)
+            if operator != "$eq" and _holds_object(value):
+                raise InvalidQueryError(f"{operator} of {name!r} takes no object: objects have no order")
+            return Compare(_COMPARISONS[operator], value)
         simple: dict[str, Callable[[], Test]] = {
             "$in": lambda: OneOf(literals(operand, "$in", name)),
             "$type": lambda: HasType(_types(operand, name)),
@@ -257,6 +260,10 @@ def literal(value: object, name: str, depth: int = 0) -> Any:
         _check_length(value, "an object compared", name)  # type: ignore[arg-type]
         return {_key(key, name): literal(item, name, depth + 1) for key, item in value.items()}
     raise InvalidQueryError(f"{name!r} is compared with {_shown(value)}, which is not a JSON value")
+
+
+def _holds_object(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and any(map(_holds_object, value)))
 
 
 def _key(key: object, name: str) -> str:
