@@ -258,6 +258,17 @@ def _needed(settings: Settings, name: str) -> str:
     return value
 
 
+def seed_samples(catalogue: Catalogue) -> int:
+    """Publish the tools that come with Toolcrib into an empty catalogue; how many that were."""
+    if len(catalogue):
+        return 0
+    from toolcrib.toolsets.browser import browser_specs
+    from toolcrib.toolsets.scraping.entries import entries
+
+    samples = {spec.name: spec for spec in (*browser_specs(), *entries().values())}
+    return len(catalogue.publish_many(samples.values(), principal="samples"))
+
+
 def file_path(url: str) -> Path:
     """The path of ``json:///path`` or ``sqlite:///path``; ``json:///~/x`` is in the home folder."""
     parts = urlsplit(url)

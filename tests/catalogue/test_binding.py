@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.support.receiver import Receiver
 
-from toolcrib.bootstrap import open_blobs, open_catalogue, open_store
+from toolcrib.bootstrap import open_blobs, open_catalogue, open_store, seed_samples
 from toolcrib.catalogue import Catalogue
 from toolcrib.catalogue.bundles import ingest
 from toolcrib.core.errors import (
@@ -200,6 +200,24 @@ async def test_a_changed_tool_is_bound_anew(settings: Settings) -> None:
     assert catalogue.tool("add") is first
     catalogue.update("add", binding={"system_function_rpc_id": "two"})
     assert await catalogue.tool("add").execute({"a": 1, "b": 2}) == 2
+
+
+def test_the_samples_fill_an_empty_catalogue(settings: Settings, tmp_path: Path) -> None:
+    catalogue = open_catalogue(f"sqlite://{tmp_path}/tools.db", settings)
+    assert seed_samples(catalogue) == len(catalogue) > 60
+    assert seed_samples(catalogue) == 0
+    assert catalogue.get("playwright").tool_type == "browser"
+    assert "goto" in [hit.spec.name for hit in catalogue.search("open a page in the browser", limit=30)]
+    assert catalogue.tool("goto").spec == catalogue.get("goto")
+    catalogue.close()
+
+
+def test_a_description_cannot_make_code_safer_than_it_is(settings: Settings) -> None:
+    reference = "toolcrib.toolsets.browser.standalone:evaluate_javascript"
+    catalogue = open_memory(settings)
+    catalogue.publish(bound(python=reference))
+    assert catalogue.get("add").safety_level == "safe"
+    assert catalogue.tool("add").spec.safety_level > "safe"
 
 
 # Addresses

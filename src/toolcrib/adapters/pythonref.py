@@ -39,12 +39,14 @@ def python_tool(spec: ToolSpec, allowed: Sequence[str]) -> Tool:
         module = importlib.import_module(module_name)
     except ImportError as error:
         raise ToolValidationError(f"the module {module_name!r} of {spec.name!r} cannot be imported: {error}") from error
-    found = vars(module).get(attribute)
+    found = getattr(module, attribute, None)
     if found is None or not _is_its_own(found, allowed):
         raise ToolValidationError(f"the module {module_name!r} of {spec.name!r} defines no tool {attribute!r}")
     if inspect.isroutine(found):  # the catalogue describes it, so it need not describe itself
         found = make_tool(found, name=spec.name, description=spec.description or spec.name)
     tool = as_tool(found)
+    if tool.spec.safety_level > spec.safety_level:  # whoever publishes a description does not make the code safer
+        spec = spec.with_changes(safety_level=tool.spec.safety_level)
     if not spec.isolation or spec.isolation == tool.spec.isolation:
         return tool.with_spec(spec)
     runner = runner_for(spec, is_async_callable(tool.function))
