@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""Write docs/reference/*.md from the code: the commands, the settings, the errors, the tool record, the REST paths.
+
+The same code gives the same bytes. A test compares them with what is committed, so the reference is never stale.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
+NOTE = "<!-- Made by scripts/build_docs.py (make docs). Change the code, not this page. -->\n"
+
+
+def cli_page() -> str:
+    import typer.main
+
+    from toolcrib.surfaces.cli.app import build_app
+
+    lines = [
+        "# The command line",
+        "`brain` takes the same commands; without `--store` it keeps its tools in `~/.thebrain/config/tools.json`.",
+        (
+            "Exit status: 0 yes or done, 1 a negative answer, 2 wrong usage, 3 not found, 4 invalid input, 5 refused,\n"
+            "6 the store failed, 70 a defect, 130 interrupted."
+        ),
+    ]
+    program = typer.main.get_command(build_app())
+    lines += ["## Options before any command", _options(program)]
+    for path, command in _commands(program, ("toolcrib",)):
+        lines += [f"## {' '.join(path)}", f"```\n{_usage(path, command)}\n```", _dedented(command.help or "")]
+        lines += [part for part in (_arguments(command), _options(command)) if part]
+        if command.epilog:
+            examples = command.epilog.removeprefix("Example:").split("  |  ")
+            lines.append("```\n" + "\n".join(example.strip() for example in examples) + "\n```")
+    return _page(lines)
+
+
+def _commands(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    children = getattr(command, "commands", {})
+    for name in sorted(children):
+        child = children[name]
+        if getattr(child, "commands", None):
+            yield from _commands(child, (*path, name))
+        else:
+            yield (*path, name), child
+
+
+def _usage(path: tuple[str, ...], command: Any) -> str:
+    arguments = [_argument_name(param) for param in command.params if param.param_type_name == "argument"]
+    return " ".join([*path, *arguments, "[OPTIONS]"])
+
+
+def _argument_name(param: Any) -> str:
+    name = str(param.metavar or param.name.upper())
+    return name if name.startswith("[") or param.required else f"[{name}]"
+
+
+def _arguments(command: Any) -> str:
+    rows = [
+        (f"`{_argument_name(param)}`", param.help)
+        for param in command.params
+        if param.param_type_name == "argument" and getattr(param, "help", None)
+    ]
+    return _table(("Argument", "Meaning"), rows) if rows else ""
+
+
+def _options(command: Any) -> str:
+    rows = []
+    for param in command.params:
+        if param.param_type_name != "option" or param.name in ("install_completion", "show_completion"):
+            continue
+        names = ", ".join([*param.opts, *param.secondary_opts])
+        value = "" if getattr(param, "is_flag", False) else f" {param.metavar or 'VALUE'}"
+        default = param.default if param.show_default and param.default not in (None, "", False) else ""
+        rows.append((f"`{names}{value}`", param.help or "", f"`{default}`" if default != "" else ""))
+    return _table(("Option", "Meaning", "Default"), rows) if rows else ""
+
+
+def settings_page() -> str:
+    from toolcrib.settings import describe
+
+    lines = [
+        "# Settings",
+        (
+            "A value comes from its variable, else from `toolcrib.toml`, else it is the default. The file is the one that "
+            "`TOOLCRIB_CONFIG`\nnames, else `toolcrib.toml` in the working folder, else `toolcrib/toolcrib.toml` in the "
+            "user's configuration folder. In the\nfile a table is a prefix: `[jwt] issuer = ...` is `jwt_issuer`. "
+            "`toolcrib config` prints what is in force."
+        ),
+    ]
+    rows = []
+    for setting in describe():
+        meaning = setting.description
+        if setting.choices:
+            meaning += f" One of {', '.join(f'`{choice}`' for choice in setting.choices)}."
+        if setting.secret:
+            meaning += " Secret: masked wherever it is shown."
+        default = ",".join(setting.default) if isinstance(setting.default, tuple) else setting.default
+        rows.append((f"`{setting.variable}`", setting.type, f"`{default}`" if default != "" else "", meaning))
+    lines.append(_table(("Variable", "Type", "Default", "Meaning"), rows))
+    return _page(lines)
+
+
+def errors_page() -> str:
+    from toolcrib.core import errors
+    from toolcrib.surfaces.errors import ANSWERS, answer_for
+
+    tree = (errors.__doc__ or "").split("\n\n")[1]
+    lines = [
+        "# Errors",
+        (
+            "Every error is one sentence for a person (`str(error)`) and a stable `code` for programs; `retryable` says "
+            "whether trying again can help.\n`registry.execute` raises none of them: it answers with the code in "
+            "`ToolResult.error_code`."
+        ),
+        f"```text\n{_dedented(tree)}\n```",
+        "What each means at each door:",
+    ]
+    rows = []
+    for kind in ANSWERS:
+        answer = answer_for(kind)
+        code, retryable = getattr(kind, "code", ""), getattr(kind, "retryable", False)
+        rows.append(
+            (f"`{kind.__name__}`", f"`{code}`", "yes" if retryable else "", answer.http, answer.rpc, answer.exit)
+        )
+    lines.append(_table(("Error", "Code", "Retry helps", "HTTP", "JSON-RPC", "Exit"), rows))
+    return _page(lines)
+
+
+def spec_page() -> str:
+    from toolcrib.core.spec import Binding, ToolExample, ToolSpec
+
+    lines = [
+        "# ToolSpec",
+        (
+            "What a tool is, said once. Only `name` and `description` are required; absence is the empty string, list or "
+            "object.\n`spec.to_dict()` has every field, `ToolSpec.parse(data)` checks one, "
+            "`spec.with_changes(...)` makes a changed copy."
+        ),
+    ]
+    for model in (ToolSpec, ToolExample, Binding):
+        properties = model.model_json_schema()["properties"]
+        rows = []
+        for name, field in model.model_fields.items():
+            meaning = MEANINGS[name] if model is ToolSpec else field.description or MEANINGS[f"{model.__name__}.{name}"]
+            default = "required" if field.is_required() else f"`{_default(field)}`"
+            rows.append((f"`{name}`", _json_type(properties[name]), default, meaning))
+        lines += [f"## {model.__name__}", " ".join((model.__doc__ or "").replace("``", "`").split())]
+        lines.append(_table(("Field", "Type", "Default", "Meaning"), rows))
+    return _page(lines)
+
+
+MEANINGS = {
+    "name": "Letters, digits, `_`, `-`, `.`; 1 to 128 of them, the first a letter or digit. Unique",
+    "display_name": "A name for people",
+    "description": "What the tool does, for the model that chooses it",
+    "version": "The tool's own version; its major number says whether an update may break callers",
+    "author": "Who made it",
+    "deprecated": "Whether it should no longer be chosen",
+    "replaced_by": "The tool to use instead",
+    "tool_type": "What kind of brick it is: `browser`, `http_client`, `parser` ...",
+    "category": "A group for people and prompts",
+    "tags": "Free labels to filter by",
+    "capabilities": "What it can do: `html_parsing`, `javascript_rendering` ...",
+    "parameters": "JSON Schema of its arguments: an object",
+    "returns": "JSON Schema of its result; empty means any",
+    "returns_description": "The result in words",
+    "api_spec": "The interface as published, where it says more than `parameters` and `returns`",
+    "actions": "Custom actions in the publisher's own DSL",
+    "examples": "Uses of it, see ToolExample",
+    "usage_notes": "When and how to use it",
+    "limitations": "What it cannot do",
+    "manual": "The long text",
+    "compatibilities": "Tools it stacks with: names, `type:x`, or `type:*`",
+    "incompatible_with": "Tools it does not stack with, the same way",
+    "required_config": "Keys that must be configured before it can run",
+    "package_name": "The Python package behind it",
+    "pip_install_command": "How to install it",
+    "required_capabilities": "What a model must be able to do to use it",
+    "optimal_capabilities": "What a model should be able to do to use it well",
+    "requires_page": "Whether it needs an open web page",
+    "is_terminal": "Whether it ends the task it is called for",
+    "execution_mode": "`sync`, `async`, `batch`, or the publisher's word",
+    "isolation": "Where Python code runs: `inline`, `thread`, `process`; empty means by its kind",
+    "timeout_seconds": "Its deadline",
+    "safety_level": "`safe`, `low_risk`, `medium`, `high` or `dangerous`",
+    "binding": "How a catalogued tool is run, see Binding",
+    "policy_rule_uri": "The policy rule that governs it",
+    "validation_policy_rule_uri": "The policy rule that governs its validation",
+    "validation_mode": "How it is validated, in the publisher's word",
+    "credentials": "Secrets it runs with: sealed in the store, masked in every answer",
+    "metadata": "Anything else",
+    "ToolExample.description": "What the example shows",
+    "ToolExample.input": "The arguments",
+    "ToolExample.output": "The result",
+    "ToolExample.explanation": "Why it is so",
+    "ToolExample.call": "The use as text, where that is all there is",
+}
+
+
+def _json_type(schema: dict[str, Any]) -> str:
+    if "anyOf" in schema:
+        return " or ".join(_json_type(part) for part in schema["anyOf"])
+    if schema.get("type") == "array":
+        return f"list of {_json_type(schema.get('items', {}))}"
+    if "$ref" in schema:
+        return str(schema["$ref"].rpartition("/")[2])
+    return str(schema.get("type", "any"))
+
+
+def _default(field: Any) -> str:
+    value = field.get_default(call_default_factory=True)
+    if hasattr(value, "model_dump"):
+        return "{}"
+    plain = getattr(value, "value", value)
+    return json.dumps(list(plain) if isinstance(plain, tuple) else plain)
+
+
+def rest_page() -> str:
+    from toolcrib import __version__
+    from toolcrib.surfaces.rest import ENDPOINTS
+    from toolcrib.surfaces.rest.openapi import describe
+
+    description = describe(ENDPOINTS, __version__)
+    lines = [
+        "# REST",
+        (
+            "`toolcrib serve` answers these paths; as OpenAPI they are at `/openapi.json` and `/docs`. Errors are problem "
+            "JSON\n(RFC 9457) with the codes of [errors.md](errors.md)."
+        ),
+    ]
+    rows = []
+    for path, methods in description["paths"].items():
+        for method, operation in methods.items():
+            statuses = ", ".join(sorted(status for status in operation["responses"] if status.startswith("2")))
+            rows.append((f"`{method.upper()} {path}`", operation.get("summary", ""), statuses))
+    lines.append(_table(("Request", "Meaning", "Success"), rows))
+    return _page(lines)
+
+
+def _page(parts: list[str]) -> str:
+    title, *rest = parts
+    return "\n\n".join([title, NOTE.rstrip(), *rest]) + "\n"
+
+
+def _table(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
+    def line(cells: tuple[Any, ...]) -> str:
+        return "| " + " | ".join(_cell(cell) for cell in cells) + " |"
+
+    return "\n".join([line(columns), "|" + "---|" * len(columns), *map(line, rows)])
+
+
+def _cell(value: Any) -> str:
+    return " ".join(str(value).replace("|", "\\|").split())
+
+
+def _dedented(text: str) -> str:
+    lines = text.splitlines()
+    margin = min((len(line) - len(line.lstrip()) for line in lines[1:] if line.strip()), default=0)
+    if lines and lines[0].startswith(" " * margin):
+        lines[0] = lines[0][margin:] if not lines[0][:margin].strip() else lines[0]
+    return "\n".join([*lines[:1], *(line[margin:] for line in lines[1:])]).strip("\n")
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "cli.md": cli_page,
+    "errors.md": errors_page,
+    "rest.md": rest_page,
+    "settings.md": settings_page,
+    "toolspec.md": spec_page,
+}
+
+
+def main() -> None:
+    REFERENCE.mkdir(parents=True, exist_ok=True)
+    for name, build in PAGES.items():
+        (REFERENCE / name).write_text(build(), encoding="utf-8")
+        print(f"docs/reference/{name}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
