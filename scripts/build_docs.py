@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,11 @@ def cli_page() -> str:
     lines = [
         "# The command line",
         "`brain` takes the same commands; without `--store` it keeps its tools in `~/.thebrain/config/tools.json`.",
-        (
-            "Exit status: 0 yes or done, 1 a negative answer, 2 wrong usage, 3 not found, 4 invalid input, 5 refused,\n"
-            "6 the store failed, 70 a defect, 130 interrupted."
+        _prose(
+            """
+            Exit status: 0 yes or done, 1 a negative answer, 2 wrong usage, 3 not found, 4 invalid input, 5 refused,
+            6 the store failed, 70 a defect, 130 interrupted.
+            """
         ),
     ]
     program = typer.main.get_command(build_app())
@@ -86,11 +89,13 @@ def settings_page() -> str:
 
     lines = [
         "# Settings",
-        (
-            "A value comes from its variable, else from `toolcrib.toml`, else it is the default. The file is the one that "
-            "`TOOLCRIB_CONFIG`\nnames, else `toolcrib.toml` in the working folder, else `toolcrib/toolcrib.toml` in the "
-            "user's configuration folder. In the\nfile a table is a prefix: `[jwt] issuer = ...` is `jwt_issuer`. "
-            "`toolcrib config` prints what is in force."
+        _prose(
+            """
+            A value comes from its variable, else from `toolcrib.toml`, else it is the default. The file is the one
+            that `TOOLCRIB_CONFIG` names, else `toolcrib.toml` in the working folder, else `toolcrib/toolcrib.toml`
+            in the user's configuration folder. In the file a table is a prefix: `[jwt] issuer = ...` is
+            `jwt_issuer`. `toolcrib config` prints what is in force.
+            """
         ),
     ]
     rows = []
@@ -113,10 +118,12 @@ def errors_page() -> str:
     tree = (errors.__doc__ or "").split("\n\n")[1]
     lines = [
         "# Errors",
-        (
-            "Every error is one sentence for a person (`str(error)`) and a stable `code` for programs; `retryable` says "
-            "whether trying again can help.\n`registry.execute` raises none of them: it answers with the code in "
-            "`ToolResult.error_code`."
+        _prose(
+            """
+            Every error is one sentence for a person (`str(error)`) and a stable `code` for programs; `retryable`
+            says whether trying again can help. `registry.execute` raises none of them: it answers with the code in
+            `ToolResult.error_code`.
+            """
         ),
         f"```text\n{_dedented(tree)}\n```",
         "What each means at each door:",
@@ -137,10 +144,12 @@ def spec_page() -> str:
 
     lines = [
         "# ToolSpec",
-        (
-            "What a tool is, said once. Only `name` and `description` are required; absence is the empty string, list or "
-            "object.\n`spec.to_dict()` has every field, `ToolSpec.parse(data)` checks one, "
-            "`spec.with_changes(...)` makes a changed copy."
+        _prose(
+            """
+            What a tool is, said once. Only `name` and `description` are required; absence is the empty string, list
+            or object. `spec.to_dict()` has every field, `ToolSpec.parse(data)` checks one, `spec.with_changes(...)`
+            makes a changed copy.
+            """
         ),
     ]
     for model in (ToolSpec, ToolExample, Binding):
@@ -229,9 +238,11 @@ def rest_page() -> str:
     description = describe(ENDPOINTS, __version__)
     lines = [
         "# REST",
-        (
-            "`toolcrib serve` answers these paths; as OpenAPI they are at `/openapi.json` and `/docs`. Errors are problem "
-            "JSON\n(RFC 9457) with the codes of [errors.md](errors.md)."
+        _prose(
+            """
+            `toolcrib serve` answers these paths; as OpenAPI they are at `/openapi.json` and `/docs`. Errors are
+            problem JSON (RFC 9457) with the codes of [errors.md](errors.md).
+            """
         ),
     ]
     rows = []
@@ -241,6 +252,10 @@ def rest_page() -> str:
             rows.append((f"`{method.upper()} {path}`", operation.get("summary", ""), statuses))
     lines.append(_table(("Request", "Meaning", "Success"), rows))
     return _page(lines)
+
+
+def _prose(text: str) -> str:
+    return "\n".join(textwrap.wrap(" ".join(text.split()), 120, break_long_words=False, break_on_hyphens=False))
 
 
 def _page(parts: list[str]) -> str:
