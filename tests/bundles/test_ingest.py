@@ -11,7 +11,7 @@ from tests.bundles.archives import SPEC, bundle, python_code
 
 from toolcrib.adapters.blobs import open_blobs
 from toolcrib.adapters.stores.memory import MemoryStore
-from toolcrib.catalogue.bundles import collect_orphans, ingest, referenced_digests, remove_bundle
+from toolcrib.catalogue.bundles import collect_orphans, ingest, remove_bundle
 from toolcrib.catalogue.catalogue import Catalogue
 from toolcrib.catalogue.entries import Entry
 from toolcrib.core.errors import (
@@ -113,7 +113,7 @@ def test_replacing_keeps_the_old_code_for_the_history(shop: Shop) -> None:
     second = shop.upload(bundle(code=python_code("second = 2\n")), replace=True)
     assert first.spec.binding != second.spec.binding
     assert len(shop.kept()) == 2
-    assert collect_orphans(shop.blobs, lambda: referenced_digests(shop.catalogue.store), older_than=-10) == []
+    assert collect_orphans(shop.blobs, shop.catalogue.store, older_than=-10) == []
     restored = shop.catalogue.restore(NAME, 1)
     digest = bundle_digest(restored.spec.binding.source_code_link)
     assert b"".join(shop.blobs.open(blob_key(digest or ""))) == python_code("first = 1\n")
@@ -173,9 +173,7 @@ def test_a_store_that_fails_leaves_an_orphan_that_is_collected_when_it_is_old(
     assert len(shop.kept()) == 2
 
     def collect(now: float) -> list[str]:
-        return collect_orphans(
-            shop.blobs, lambda: referenced_digests(shop.catalogue.store), older_than=3600, clock=lambda: now
-        )
+        return collect_orphans(shop.blobs, shop.catalogue.store, older_than=3600, clock=lambda: now)
 
     assert collect(time.time()) == []
     assert len(collect(time.time() + 7200)) == 1
@@ -220,7 +218,7 @@ def test_code_that_vanished_during_the_upload_is_put_again(shop: Shop, monkeypat
 
 def test_leftovers_of_a_crash_while_writing_a_blob_are_collected(shop: Shop) -> None:
     shop.blobs.put(".incoming/0123", io.BytesIO(b"half"))
-    orphans = collect_orphans(shop.blobs, set, older_than=60, clock=lambda: time.time() + 3600)
+    orphans = collect_orphans(shop.blobs, shop.catalogue.store, older_than=60, clock=lambda: time.time() + 3600)
     assert orphans == [".incoming/0123"]
     with pytest.raises(ToolNotFoundError):
         shop.blobs.open(".incoming/0123")

@@ -5,8 +5,9 @@ import hashlib
 import io
 import os
 import shutil
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -224,13 +225,17 @@ async def test_a_cancelled_call_kills_its_process(bench: Bench, tmp_path: Path) 
     assert list(bench.scratch.iterdir()) == []
 
 
-async def test_a_fork_bomb_goes_off_alone(tmp_path: Path) -> None:
-    """As root the kernel counts no processes, so there the deadline alone ends it."""
-    if os.getuid() == 0:
-        bench = Bench(tmp_path, SandboxLimits(processes=20, user="nobody"))
-        open_up(tmp_path)
-    else:
-        bench = Bench(tmp_path, SandboxLimits(processes=20))
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that other users may enter; pytest keeps its own closed to them."""
+    with tempfile.TemporaryDirectory(prefix="toolcrib-test-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+async def test_a_fork_bomb_goes_off_alone(open_folder: Path) -> None:
+    """As root the kernel counts no processes, so root has to run bundles as somebody else."""
+    bench = Bench(open_folder, SandboxLimits(processes=20, user="nobody" if os.getuid() == 0 else ""))
     body = (
         "made = 0\ntry:\n    while made < 500:\n        if os.fork() == 0:\n            time.sleep(60)\n"
         "        made += 1\nexcept BlockingIOError:\n    pass\nreturn made"
@@ -239,24 +244,25 @@ async def test_a_fork_bomb_goes_off_alone(tmp_path: Path) -> None:
     assert 1 <= made <= 20
 
 
-def open_up(folder: Path) -> None:
-    """pytest's folders are closed to other users."""
-    for path in (folder, *folder.parents[:3]):
-        path.chmod(path.stat().st_mode | 0o011)
-
-
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
-async def test_bundles_run_as_another_user(tmp_path: Path) -> None:
-    open_up(tmp_path)
-    secret = tmp_path / "secret"
+async def test_bundles_run_as_another_user(open_folder: Path) -> None:
+    secret = open_folder / "secret"
     secret.write_text("s")
     secret.chmod(0o600)
-    bench = Bench(tmp_path, SandboxLimits(user="nobody"))
+    bench = Bench(open_folder, SandboxLimits(user="nobody"))
     assert await bench.python("return [os.getuid(), os.getgid(), os.getgroups()]").execute({}) == [65534, 65534, []]
     with pytest.raises(ToolFailedError, match="PermissionError"):
         await bench.python(f"return open({str(secret)!r}).read()").execute({})
     with pytest.raises(ToolFailedError, match="PermissionError"):
         await bench.python("open(__file__, 'a').write('x')").execute({})
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
+async def test_a_folder_that_the_other_user_cannot_enter_is_named(open_folder: Path) -> None:
+    bench = Bench(open_folder, SandboxLimits(user="nobody"))
+    open_folder.chmod(0o700)
+    with pytest.raises(SettingsError, match=f"who cannot enter '{open_folder}'"):
+        await bench.python("return 1").execute({})
 
 
 def test_an_unknown_user_is_a_settings_error() -> None:

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from toolcrib.catalogue.catalogue import Catalogue
 from toolcrib.catalogue.creator import checked_spec
 from toolcrib.catalogue.entries import Entry
 from toolcrib.core.errors import ToolcribError, ToolExistsError, ToolNotFoundError, UnavailableError
-from toolcrib.core.query import parse
+from toolcrib.core.query import Filter, parse
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.bundle import Bundle, BundleLimits, blob_key, bundle_digest, read_bundle
 from toolcrib.formats.toolentry import entry_to_spec
-from toolcrib.ports import Blobs, Store
+from toolcrib.ports import Blobs, Record, Store
 
 ORPHAN_SECONDS = 24 * 3600
 """How long a blob may lie there without a tool that names it: longer than any upload takes."""
@@ -80,39 +80,46 @@ def remove_bundle(blobs: Blobs) -> Callable[[ToolSpec], None]:
     return remove
 
 
-def referenced_digests(store: Store) -> set[str]:
-    """Of every bundle that a tool names, in its current version or in one that can be restored."""
-    found = set()
-    after: str | None = None
-    while page := store.query(parse({}), limit=500, after=after):
-        for record in page:
-            for version in store.history(record.name):
-                link = (version.document or {}).get("binding", {}).get("source_code_link", "")
-                found.add(bundle_digest(link))
-        after = page[-1].name
-    return {digest for digest in found if digest is not None}
-
-
 def collect_orphans(
     blobs: Blobs,
-    referenced: Callable[[], set[str]],
+    store: Store,
     *,
     older_than: float = ORPHAN_SECONDS,
     clock: Callable[[], float] = time.time,
 ) -> list[str]:
-    """Remove the blobs that nothing names and that have not been written for ``older_than`` seconds.
+    """Remove the blobs that no tool names, in any version that can be restored; their keys.
 
-    Putting a blob renews its age, and the references are read after the ages: an upload under way is never hit.
+    Only those that have not been written for ``older_than`` seconds: putting a blob renews its age, and the tools are
+    read after the ages, so an upload under way is never hit.
     """
     limit = clock() - older_than
-    old = [key for key, at in list(blobs.keys()) if at < limit]
-    if not old:
-        return []
-    kept = {blob_key(digest) for digest in referenced()}
-    orphans = [key for key in old if key not in kept]
+    orphans = {key for key, at in list(blobs.keys()) if at < limit}
+    for records in (_with_bundles, _every_version):  # the second reads all there is, so only where there is a need
+        if orphans:
+            orphans -= {blob_key(digest) for digest in map(_digest, records(store)) if digest}
     for key in orphans:
         blobs.delete(key)
-    return orphans
+    return sorted(orphans)
+
+
+def _with_bundles(store: Store) -> Iterator[Record]:
+    return _pages(store, parse({"binding.source_code_link": {"$ne": ""}}))
+
+
+def _every_version(store: Store) -> Iterator[Record]:
+    for record in _pages(store, parse({})):
+        yield from store.history(record.name)
+
+
+def _pages(store: Store, where: Filter) -> Iterator[Record]:
+    after: str | None = None
+    while page := store.query(where, limit=500, after=after):
+        yield from page
+        after = page[-1].name
+
+
+def _digest(record: Record) -> str | None:
+    return bundle_digest((record.document or {}).get("binding", {}).get("source_code_link", ""))
 
 
 def _is_there(blobs: Blobs, key: str) -> bool:

@@ -76,6 +76,8 @@ class Sandbox:
         self, kind: str, code: Path, call: Mapping[str, Any], *, seconds: float, environment: Mapping[str, str]
     ) -> Ended:
         """Run until it ends or ``seconds`` have passed; then it is dead, and its folder is gone."""
+        if self._ids is not None:
+            _check_reachable(code, self.limits.user, self._ids)
         folder = await asyncio.to_thread(self._prepared, call)
         try:
             command = [*self._prefix, sys.executable, "-I", "-B", "-X", "utf8", str(_HOST), kind, str(code)]
@@ -128,6 +130,17 @@ async def _ended(process: asyncio.subprocess.Process, seconds: float) -> bool:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         await asyncio.shield(process.wait())
+
+
+def _check_reachable(code: Path, user: str, ids: tuple[int, int]) -> None:
+    """SettingsError where a folder on the way to the code is closed to the user who is to run it."""
+    for folder in code.parents:
+        found = folder.stat()
+        if not found.st_mode & 0o001 and found.st_uid != ids[0] and found.st_gid != ids[1]:
+            raise SettingsError(
+                f"bundles run as {user!r}, who cannot enter {str(folder)!r}; "
+                "open that folder to others (chmod o+x) or keep the data elsewhere"
+            )
 
 
 def _environment(work: Path) -> dict[str, str]:
