@@ -3,10 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from examples.pipelines.site import Site
 
 from tests.scraping.services import CaptchaService, ForwardProxy, ScraperService
 from tests.support.website import serve_site, served
+from toolcrib.toolsets.scraping.practice import Site
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from examples.pipelines.site import CAPTCHA_TOKEN
+from toolcrib.toolsets.scraping.practice import CAPTCHA_SOLUTION
 
 SCRAPER_KEY = "scraper-key-1"
 CAPTCHA_KEY = "captcha-key-1"
@@ -77,7 +77,7 @@ class CaptchaService(_Local):
     def __init__(self) -> None:
         super().__init__(_CaptchaHandler)
         self.asked = 0
-        self.token = CAPTCHA_TOKEN
+        self.token = CAPTCHA_SOLUTION
 
 
 class _CaptchaHandler(_Handler):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from examples.pipelines.site import Site, captcha
 
 from tests.scraping.services import CAPTCHA_KEY, CaptchaService
 from toolcrib.core.errors import MissingConfigError
 from toolcrib.lego import Page, Pipeline, Record, Request
 from toolcrib.toolsets.scraping import make_pipeline
 from toolcrib.toolsets.scraping.captcha import find_challenge
+from toolcrib.toolsets.scraping.practice import Site, captcha
 
 
 def past_the_captcha(client: str, service: CaptchaService, key: str = CAPTCHA_KEY) -> Pipeline:

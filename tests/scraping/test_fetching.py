@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from examples.pipelines.site import Site
 
 from tests.scraping.services import SCRAPER_KEY, ForwardProxy, ScraperService
 from toolcrib.core.errors import (
@@ -25,6 +24,7 @@ from toolcrib.core.errors import (
 from toolcrib.lego import Page, Request
 from toolcrib.lego.step import Step
 from toolcrib.toolsets.scraping import BRICKS
+from toolcrib.toolsets.scraping.practice import Site
 
 CLIENTS = ["httpx", "requests", "curl_cffi"]
 FETCHERS = [*CLIENTS, "playwright"]

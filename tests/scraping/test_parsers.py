@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from examples.pipelines.site import books, broken, meta
 
 from toolcrib.core.errors import ToolValidationError
 from toolcrib.lego import Page, Record, Request, StepContext
 from toolcrib.toolsets.scraping import BRICKS
+from toolcrib.toolsets.scraping.practice import books, broken, meta
 
 PARSERS = ["beautifulsoup4", "selectolax", "parsel"]
 ADDRESS = "http://shop.example/books/1"

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from examples.pipelines.site import TITLES, Site
 
 from tests.scraping.services import ForwardProxy
 from tests.support.website import serve_site
 from toolcrib.core.errors import IncompatibleError, ToolValidationError
 from toolcrib.lego import Record
 from toolcrib.toolsets.scraping import BRICKS, load_pipeline, make_pipeline
+from toolcrib.toolsets.scraping.practice import TITLES, Site
 
 BOOKS = {
     "rows": "article.book",

@@ -1,4 +1,4 @@
-"""The bookshop of the examples, served in a thread."""
+"""The practice bookshop, served in a thread."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
 from typing import TypeVar
 
-from examples.pipelines.site import Site
+from toolcrib.toolsets.scraping.practice import Site
 
 Server = TypeVar("Server", bound=ThreadingHTTPServer)
 

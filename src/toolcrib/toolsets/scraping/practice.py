@@ -1,4 +1,7 @@
-"""A small bookshop to try pipelines on: ``python examples/pipelines/site.py`` serves it at http://127.0.0.1:8765/.
+"""A small bookshop to practise on, at http://127.0.0.1:8765/ unless told otherwise.
+
+    python -m toolcrib.toolsets.scraping.practice                 serves until Ctrl-C
+    python -m toolcrib.toolsets.scraping.practice --background    serves until --stop, for an hour at most
 
 /books/1           three pages of books, each with a link to the next
 /js                a page whose list is made by JavaScript
@@ -13,13 +16,18 @@
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections import Counter
 from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import cast
 from urllib.parse import parse_qs, urlsplit
 
 TITLES = (
@@ -36,7 +44,7 @@ TITLES = (
 )
 PER_PAGE = 4
 PAGES = -(-len(TITLES) // PER_PAGE)
-CAPTCHA_TOKEN = "the-solved-token"
+CAPTCHA_SOLUTION = "the-solved-token"
 
 Answer = tuple[int, str]
 
@@ -126,24 +134,31 @@ class Site(ThreadingHTTPServer):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: Site
+
+    @property
+    def site(self) -> Site:
+        return cast(Site, self.server)
 
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
-        times = self.server.count(parts.path)
-        if self.server.delay:
-            time.sleep(self.server.delay)
+        times = self.site.count(parts.path)
+        if self.site.delay:
+            time.sleep(self.site.delay)
         status, text = self.answer(parts.path, parse_qs(parts.query), times)
         self.send_page(status, text)
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
-        self.server.count(f"POST {self.path}")
+        self.site.count(f"POST {self.path}")
         form = parse_qs(body)
-        if form.get("g-recaptcha-response") == [CAPTCHA_TOKEN] and form.get("state") == ["s1"]:
+        if form.get("g-recaptcha-response") == [CAPTCHA_SOLUTION] and form.get("state") == ["s1"]:
             self.send_page(200, document("Welcome", "<h1>You are not a robot</h1>"))
         else:
             self.send_page(*captcha())
+
+    def do_STOP(self) -> None:
+        self.send_page(200, document("Bookshop", "<p>Closed.</p>"))
+        threading.Thread(target=self.site.shutdown).start()
 
     def answer(self, path: str, query: dict[str, list[str]], times: int) -> Answer:
         plain: dict[str, Callable[[], Answer]] = {
@@ -190,12 +205,55 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    site = Site(int(sys.argv[1]) if len(sys.argv) > 1 else 8765)
-    print(f"serving {site.url}/ until you press Ctrl-C", flush=True)
+    parser = argparse.ArgumentParser(prog="python -m toolcrib.toolsets.scraping.practice")
+    parser.add_argument("--port", type=int, default=8765)
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--background", action="store_true", help="serve until --stop, for an hour at most")
+    how.add_argument("--stop", action="store_true", help="end what serves in the background")
+    how.add_argument("--hidden", action="store_true", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    address = f"http://127.0.0.1:{chosen.port}/"
+    if chosen.stop:
+        print("stopped" if _asked(address, "STOP") else f"nobody serves {address}")
+    elif chosen.background:
+        _in_background(chosen.port, address)
+    else:
+        _serve(Site(chosen.port), hidden=chosen.hidden)
+
+
+def _serve(site: Site, *, hidden: bool) -> None:
+    if hidden:
+        end = threading.Timer(3600, site.shutdown)
+        end.daemon = True
+        end.start()
+    else:
+        print(f"serving {site.url}/ until you press Ctrl-C", flush=True)
+    with contextlib.suppress(KeyboardInterrupt):
+        site.serve_forever(poll_interval=0.1)
+    site.server_close()
+
+
+def _in_background(port: int, address: str) -> None:
+    if not _asked(address, "GET"):
+        command = [sys.executable, "-m", "toolcrib.toolsets.scraping.practice", "--hidden", "--port", str(port)]
+        nothing = subprocess.DEVNULL
+        subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
+        until = time.monotonic() + 20
+        while not _asked(address, "GET"):
+            if time.monotonic() > until:
+                sys.exit(f"nothing answers at {address}; is the port in use? choose another with --port")
+            time.sleep(0.05)
+    print(f"serving {address}; end it with --stop")
+
+
+def _asked(address: str, method: str) -> bool:
+    """Whether the shop answers there."""
     try:
-        site.serve_forever()
-    except KeyboardInterrupt:
-        site.server_close()
+        request = urllib.request.Request(address, method=method)  # noqa: S310  our own address
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=5) as response:
+            return b"Bookshop" in response.read()
+    except OSError:
+        return False
 
 
 if __name__ == "__main__":
