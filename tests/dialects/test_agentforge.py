@@ -315,8 +315,11 @@ async def test_langchain(registry: ToolRegistry, tmp_path: Path) -> None:
     assert all(isinstance(tool, StructuredTool) for tool in tools)
     one = read_file_tool().to_langchain_tool()
     assert await one.ainvoke({"path": str(tmp_path / "test.txt")}) == "test content"
-    with pytest.raises(ToolValidationError):
-        await one.ainvoke({"path": 123})
+    for structured in (one, tools[0]):
+        with pytest.raises(ToolValidationError):
+            await structured.ainvoke({"path": 123})
+        with pytest.raises(ToolExecutionError):
+            await structured.ainvoke({"path": str(tmp_path / "nothing.txt")})
 
 
 def test_events() -> None:

@@ -208,6 +208,11 @@ def test_what_a_provider_refuses_at_the_top_is_reported(format: str, key: str) -
     assert [loss.field for loss in handed.losses] == ["parameters.anyOf"]
 
 
+def test_a_parameter_name_that_anthropic_refuses_is_reported() -> None:
+    spec = READ_FILE.with_changes(parameters={"type": "object", "properties": {"größe": {}, "n": {}}}, returns={})
+    assert [loss.field for loss in handover([spec], "anthropic").losses] == ["parameters.properties.größe"]
+
+
 def test_a_reference_at_the_top_is_followed() -> None:
     spec = READ_FILE.with_changes(parameters={"$ref": "#/$defs/Input", "$defs": {"Input": READ_FILE.parameters}})
     parameters = handover([spec], "openai").definitions[0]["function"]["parameters"]

@@ -7,7 +7,15 @@ import pytest
 from langchain_core.tools import StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from toolcrib import InvalidArgumentsError, ToolFailedError, ToolResult, ToolTimeoutError, tool
+from toolcrib import (
+    ApprovalRequiredError,
+    InvalidArgumentsError,
+    ToolFailedError,
+    ToolRegistry,
+    ToolResult,
+    ToolTimeoutError,
+    tool,
+)
 from toolcrib.formats import to_structured_tool
 
 
@@ -98,6 +106,22 @@ async def test_failures_deadlines_and_results() -> None:
         await to_structured_tool(result).ainvoke({"good": False})
     with pytest.raises(ToolTimeoutError):
         await to_structured_tool(slow).ainvoke({})
+
+
+async def test_the_guards_of_a_registry_stay() -> None:
+    @tool(safety_level="dangerous")
+    async def wipe() -> str:
+        """Wipe the disk."""
+        return "wiped"
+
+    [refused] = ToolRegistry([wipe]).to_langchain_tools()
+    with pytest.raises(ApprovalRequiredError, match="wipe"):
+        await refused.ainvoke({})
+    [approved] = ToolRegistry([wipe], approve=lambda spec, arguments: True).to_langchain_tools()
+    assert await approved.ainvoke({}) == "wiped"
+    [checked] = ToolRegistry([add]).to_langchain_tools()
+    with pytest.raises(InvalidArgumentsError, match="'a'"):
+        await checked.ainvoke({"a": "one"})
 
 
 def test_without_langchain_the_error_says_what_to_install() -> None:

@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from toolcrib.core.context import NO_CONTEXT, ToolContext
@@ -30,12 +31,14 @@ from toolcrib.core.errors import (
     ToolValidationError,
 )
 from toolcrib.core.names import check_kebab_name
+from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolExample, ToolSpec
 from toolcrib.core.tool import Tool as CoreTool
 from toolcrib.define import as_tool
 from toolcrib.define.builder import Schema
 from toolcrib.define.builder import ToolBuilder as CoreBuilder
 from toolcrib.dialects.agentforge_events import EventHandler, RegistryEvent, Updated, adapted
+from toolcrib.formats.langchain import Execute, to_structured_tool
 from toolcrib.registry import ToolRegistry as CoreRegistry
 
 if TYPE_CHECKING:
@@ -168,11 +171,22 @@ class Tool(CoreTool):
             reason = error.reason if isinstance(error, ToolFailedError) else error.message
             raise ToolExecutionError(self.name, reason) from error.__cause__ or error
 
-    def to_langchain_tool(self) -> StructuredTool:
-        """LangChain's StructuredTool. Needs ``toolcrib[langchain]``."""
-        from toolcrib.formats.langchain import to_structured_tool
+    def to_langchain_tool(self, execute: Execute | None = None) -> StructuredTool:
+        """LangChain's StructuredTool. Needs ``toolcrib[langchain]``. ``execute`` runs it in another way than here."""
+        return to_structured_tool(self, execute and self._translated(execute))
 
-        return to_structured_tool(self)
+    def _translated(self, execute: Execute) -> Execute:
+        async def run(arguments: dict[str, Any]) -> Any:
+            result = await execute(arguments)
+            if not isinstance(result, ToolResult) or result.success:
+                return result
+            if result.error_code == InvalidArgumentsError.code:
+                raise _InvalidInputError(
+                    result.error or "", tool=self.name, argument=result.metadata.get("argument", "")
+                )
+            raise ToolExecutionError(self.name, result.error or "it gave no reason")
+
+        return run
 
 
 class ToolBuilder(CoreBuilder):
@@ -251,7 +265,8 @@ class ToolRegistry:
         self.core.clear()
 
     def to_langchain_tools(self) -> list[StructuredTool]:
-        return [tool.to_langchain_tool() for tool in self.get_all()]
+        """LangChain's StructuredTools, run under the guard of the registry. Needs ``toolcrib[langchain]``."""
+        return [tool.to_langchain_tool(partial(self.core.execute, tool.name)) for tool in self.get_all()]
 
     def generate_prompt(
         self,

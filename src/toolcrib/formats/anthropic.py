@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,16 +18,19 @@ from toolcrib.formats.schemas import object_schema
 NAMES = NameRule(r"A-Za-z0-9_\-", 128)
 
 _FORBIDDEN_AT_THE_TOP = ("oneOf", "anyOf", "allOf")
+_PARAMETER = re.compile(r"[A-Za-z0-9_.\-]{1,64}")
 
 
 def definition(spec: ToolSpec, name: str, losses: list[Loss]) -> dict[str, Any]:
     if spec.returns:
         losses.append(Loss(spec.name, "returns", "Anthropic has no place for an output schema"))
-    return {
-        "name": name,
-        "description": spec.description,
-        "input_schema": object_schema(spec, losses, "Anthropic", _FORBIDDEN_AT_THE_TOP),
-    }
+    schema = object_schema(spec, losses, "Anthropic", _FORBIDDEN_AT_THE_TOP)
+    for parameter in schema["properties"]:
+        if not _PARAMETER.fullmatch(parameter):
+            losses.append(
+                Loss(spec.name, f"parameters.properties.{parameter}", "Anthropic refuses parameters so named")
+            )
+    return {"name": name, "description": spec.description, "input_schema": schema}
 
 
 def from_definition(given: Mapping[str, Any]) -> ToolSpec:

@@ -8,7 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.core.errors import MissingDependencyError, ToolFailedError
+from toolcrib.core.errors import (
+    ApprovalRequiredError,
+    DeniedError,
+    InvalidArgumentsError,
+    InvalidOutputError,
+    MissingDependencyError,
+    ToolBusyError,
+    ToolcribError,
+    ToolFailedError,
+)
 from toolcrib.core.result import ToolResult
 from toolcrib.core.tool import Tool
 from toolcrib.formats.schemas import object_schema
@@ -16,14 +25,20 @@ from toolcrib.formats.schemas import object_schema
 if TYPE_CHECKING:
     from langchain_core.tools import StructuredTool
 
+_RAISED_AGAIN: dict[str, type[ToolcribError]] = {
+    kind.code: kind
+    for kind in (InvalidArgumentsError, DeniedError, ApprovalRequiredError, InvalidOutputError, ToolBusyError)
+}
+
 Execute = Callable[[dict[str, Any]], Coroutine[Any, Any, Any]]
 
 
 def to_structured_tool(tool: Tool, execute: Execute | None = None) -> StructuredTool:
     """``tool`` for LangChain, with its JSON Schema, its description, its checks and its deadline.
 
-    ``execute`` runs it in another way than ``tool.execute`` does. Both ``invoke`` and ``ainvoke`` work; ``invoke`` uses
-    an event loop of its own, so a tool that belongs to a running loop wants ``ainvoke``. What goes wrong is raised.
+    ``execute`` runs it in another way than ``tool.execute`` does, such as under a registry's guard. Both ``invoke`` and
+    ``ainvoke`` work; ``invoke`` uses an event loop of its own, so a tool that belongs to a running loop wants
+    ``ainvoke``. What goes wrong is raised.
     """
     run: Execute = execute or tool.execute
 
@@ -45,9 +60,11 @@ def to_structured_tool(tool: Tool, execute: Execute | None = None) -> Structured
 def _data(outcome: Any, name: str) -> Any:
     if not isinstance(outcome, ToolResult):
         return outcome
-    if not outcome.success:
-        raise ToolFailedError(name, outcome.error or "it gave no reason")
-    return outcome.data
+    if outcome.success:
+        return outcome.data
+    reason = outcome.error or "it gave no reason"
+    kind = _RAISED_AGAIN.get(outcome.error_code or "")
+    raise kind(reason) if kind is not None else ToolFailedError(name, reason)
 
 
 def _now(coroutine: Coroutine[Any, Any, Any]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -176,10 +177,10 @@ class ToolRegistry:
         return generate_prompt([tool.spec for tool in self.get_all()], **options)
 
     def to_langchain_tools(self) -> list[Any]:
-        """LangChain StructuredTools. Needs ``toolcrib[langchain]``."""
+        """LangChain StructuredTools that run under this registry's guard. Needs ``toolcrib[langchain]``."""
         from toolcrib.formats.langchain import to_structured_tool
 
-        return [to_structured_tool(tool) for tool in self.get_all()]
+        return [to_structured_tool(tool, partial(self.execute, tool.name)) for tool in self.get_all()]
 
     # Running
 
