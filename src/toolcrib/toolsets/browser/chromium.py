@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolcrib import MissingDependencyError
+from toolcrib.toolsets.browser.guard import BROWSERS_OWN_HOST
 from toolcrib.toolsets.browser.page import ENGINE, ENGINE_NAME
 
 if TYPE_CHECKING:
@@ -31,7 +32,9 @@ _ARGUMENTS = (
     "--disable-sync",
     "--disable-quic",
     # WebRTC would otherwise send UDP past any proxy, and so past the domain rules.
-    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    # The browser's own questions about forms are no business of the page or of its session.
+    f"--host-resolver-rules=MAP {BROWSERS_OWN_HOST} ~NOTFOUND",
 )
 
 

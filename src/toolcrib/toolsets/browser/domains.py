@@ -25,18 +25,24 @@ class _Pattern:
     @classmethod
     def parse(cls, text: str) -> _Pattern:
         given = text.strip().lower()
+        if (address := _address(given)) is not None:
+            return cls(text, network=ipaddress.ip_network(address))
         if "/" in given and "://" not in given:
             try:
                 return cls(text, network=ipaddress.ip_network(given, strict=False))
             except ValueError:
-                raise SettingsError(f"the domain rule {text!r} is neither a host nor a network such as 10.0.0.0/8") from None
+                raise SettingsError(
+                    f"the domain rule {text!r} is neither a host nor a network such as 10.0.0.0/8"
+                ) from None
         try:
             parts = urlsplit(given if "://" in given else f"//{given}")
             host, port = parts.hostname or "", parts.port
         except ValueError:
             host, port = "", None
         if not host or parts.path not in ("", "/") or parts.query:
-            raise SettingsError(f"the domain rule {text!r} is not a host; write it like 'example.com' or '*.example.com:8080'")
+            raise SettingsError(
+                f"the domain rule {text!r} is not a host; write it like 'example.com' or '*.example.com:8080'"
+            )
         if host == "*":
             return cls(text, host="", port=port)
         below = host.startswith("*.")

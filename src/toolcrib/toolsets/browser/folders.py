@@ -14,7 +14,9 @@ def confined(folder: Path, name: str) -> Path:
     root = folder.resolve()
     path = (root / name).resolve()
     if path == root or not path.is_relative_to(root):
-        raise PathDeniedError(f"{name!r} is not a file in the session's folder; give a name without '..' or a leading '/'")
+        raise PathDeniedError(
+            f"{name!r} is not a file in the session's folder; give a name without '..' or a leading '/'"
+        )
     return path
 
 

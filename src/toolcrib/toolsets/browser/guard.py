@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 
 from toolcrib.toolsets.browser.domains import DomainRules
 
+BROWSERS_OWN_HOST = "content-autofill.googleapis.com"
+"""Asked by Chromium itself, which no switch prevents: refused always, and not worth telling."""
 REFUSED_HEADER = "x-toolcrib-refused"
 _HEAD_LIMIT = 256 * 1024
 _CHUNK = 64 * 1024
@@ -64,8 +66,9 @@ class GuardProxy:
         parts = urlsplit(f"//{target}" if tunnel else target)
         host, port = parts.hostname or "", parts.port or (443 if tunnel else 80)
         addresses, refusal = await self._checked(host, port)
-        if refusal:
+        if refusal and host != BROWSERS_OWN_HOST:
             self._on_refused(f"https://{target}" if tunnel else target, refusal)
+        if refusal:
             return await _answer(writer, "403 Forbidden", refusal)
         try:
             upstream_reader, upstream = await _connect(addresses, port)
@@ -83,6 +86,8 @@ class GuardProxy:
 
     async def _checked(self, host: str, port: int) -> tuple[list[str], str]:
         """The addresses of the host, or why it may not be reached. The name is resolved once, so it cannot change."""
+        if host == BROWSERS_OWN_HOST:
+            return [], "the browser's own questions are not let out"
         if refusal := self._rules.why_not(host, port):
             return [], refusal
         try:

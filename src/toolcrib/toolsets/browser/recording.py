@@ -84,7 +84,9 @@ class Script:
         try:
             document = json.loads(Path(path).read_text(encoding="utf-8"))
             if document["version"] != VERSION:
-                raise ToolValidationError(f"{str(path)!r} is a script of version {document['version']!r}, not {VERSION}")
+                raise ToolValidationError(
+                    f"{str(path)!r} is a script of version {document['version']!r}, not {VERSION}"
+                )
             return cls(tuple(Step(**step) for step in document["steps"]))
         except (ValueError, KeyError, TypeError) as error:
             if isinstance(error, ToolValidationError):
@@ -154,7 +156,9 @@ def _unlike(old: Any, new: Any, where: str = "") -> list[tuple[str, Any, Any]]:
     if isinstance(old, dict) and isinstance(new, dict):
         found = [entry for key in old for entry in _unlike(old[key], new.get(key), f"{where}.{key}")]
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        found = [entry for at, pair in enumerate(zip(old, new, strict=True)) for entry in _unlike(*pair, f"{where}[{at}]")]
+        found = [
+            entry for at, pair in enumerate(zip(old, new, strict=True)) for entry in _unlike(*pair, f"{where}[{at}]")
+        ]
     else:
         found = [] if old == new else [(where, old, new)]
     return found[:3]

@@ -32,8 +32,7 @@ class Secrets:
 
     def __init__(self, secrets: Mapping[str, str | Secret]) -> None:
         self._secrets = {
-            name: secret if isinstance(secret, Secret) else Secret(secret)
-            for name, secret in secrets.items()
+            name: secret if isinstance(secret, Secret) else Secret(secret) for name, secret in secrets.items()
         }
         self._names = {form: name for name, secret in self._secrets.items() for form in _forms(secret.value)}
         longest_first = sorted(self._names, key=len, reverse=True)

@@ -73,10 +73,13 @@ class BrowserSession:
         self._browser = (
             self.chromium if isinstance(self.chromium, Chromium) else Chromium(self.chromium, headless=self.headless)
         )
-        self.files = Path(self.folder) if self.folder else Path(tempfile.gettempdir(), f"toolcrib-browser-{uuid.uuid4().hex}")
+        self.files = (
+            Path(self.folder) if self.folder else Path(tempfile.gettempdir(), f"toolcrib-browser-{uuid.uuid4().hex}")
+        )
         self.upload_folder = Path(self.uploads or self.files)
         self.hidden = Secrets(self.secrets)
         self.happenings: list[dict[str, Any]] = []
+        self._told = 0
         self.steps: list[Step] = []
         self.films: dict[str, Film] = {}
         self.notes: list[dict[str, str]] = []
@@ -287,7 +290,6 @@ class BrowserSession:
         """Run a tool: what goes wrong is told in the result, secrets are taken out of it, and the call is remembered."""
         from playwright.async_api import Error
 
-        mark = len(self.happenings)
         try:
             if definition.fields["requires_page"]:
                 await self.ready()
@@ -300,15 +302,18 @@ class BrowserSession:
         except asyncio.CancelledError:
             self._remember(definition, arguments, ToolResult.failure_result("cancelled", "timeout"))
             raise
-        if events := self.happenings[mark:]:
+        if events := self.happenings[self._told :]:
             result.metadata["happened"] = events
+            self._told = len(self.happenings)
         result = self.hidden.redact_result(result)
         self._remember(definition, arguments, result)
         return result
 
     def _explained(self, error: Exception, name: str) -> BrowserError:
         if not self._browser.running:
-            return BrowserCrashedError(f"{name}: the browser died during the call; the next call says so and starts anew")
+            return BrowserCrashedError(
+                f"{name}: the browser died during the call; the next call says so and starts anew"
+            )
         return translated(error, name)
 
     def _remember(self, definition: Definition, arguments: dict[str, Any], result: ToolResult) -> None:

@@ -137,7 +137,11 @@ def _scalar(raw: Any, kind: str) -> Any:
         text = str(raw).strip().lower()
         if text in ("true", "yes", "on", "1", "in stock", "available") or text.endswith("/instock"):
             return True
-        return False if text in ("false", "no", "off", "0", "out of stock", "unavailable") or text.endswith("/outofstock") else None
+        return (
+            False
+            if text in ("false", "no", "off", "0", "out of stock", "unavailable") or text.endswith("/outofstock")
+            else None
+        )
     return str(raw).strip()
 
 

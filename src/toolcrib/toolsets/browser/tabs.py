@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,6 +55,7 @@ class Tabs:
     _tabs: dict[str, Tab] = field(default_factory=dict)
     _opened: int = 0
     _tasks: set[asyncio.Task[Any]] = field(default_factory=set)
+    _arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
     def watch(self, context: BrowserContext) -> None:
         context.on("page", lambda page: self._adopt(page))
@@ -83,6 +85,15 @@ class Tabs:
                 return tab
         return self._adopt(page)
 
+    def expect_new(self) -> None:
+        """From now on :meth:`wait_for_new` waits for one more."""
+        self._arrived.clear()
+
+    async def wait_for_new(self, seconds: float) -> None:
+        """Wait a little for a tab that a click is known to open: the browser tells of it after the click."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._arrived.wait(), seconds)
+
     async def settle(self) -> None:
         """Wait for what the tabs' events set off."""
         if self._tasks:
@@ -97,6 +108,7 @@ class Tabs:
             self.spawn(page.close())
             return Tab("", page)
         self._opened += 1
+        self._arrived.set()
         tab = Tab(f"t{self._opened}", page)
         self._tabs[tab.id] = tab
         page.on("framenavigated", lambda frame: self._navigated(tab, frame))

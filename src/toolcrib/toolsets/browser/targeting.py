@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Purpose = Literal["click", "fill", "select", "check", "upload", "field", "any"]
 _PAUSE = 0.1
+_SURE = 0.8
+_PATIENCE = 0.5
 # Styled check boxes and file fields are hidden behind something prettier, and still work.
 _MAY_BE_HIDDEN = frozenset({"check", "upload", "any"})
 
@@ -47,7 +49,7 @@ class Match:
         return f"{self.found['role']}{name}"
 
     def as_dict(self) -> dict[str, Any]:
-        hidden = {"found", "visible"} if self.visible else {"found"}
+        hidden = {"found", "reachable", "visible"} if self.visible else {"found", "reachable"}
         return {key: value for key, value in self.found.items() if key not in hidden}
 
 
@@ -55,20 +57,25 @@ async def find(session: BrowserSession, target: str, purpose: Purpose, timeout: 
     """The element that a CSS selector, a handle or plain words mean; waits up to ``timeout`` ms for it to be there."""
     if not target.strip():
         raise BadInputError("the selector is empty; give a CSS selector, a handle from snapshot, or the element's name")
-    deadline = time.monotonic() + timeout / 1000
-    hidden: Match | None = None
+    start = time.monotonic()
     while True:
         match = await _look(session, target, purpose)
-        if match is not None:
-            if match.visible or purpose in _MAY_BE_HIDDEN:
-                return match
-            hidden = match
-        if time.monotonic() >= deadline:
+        elapsed = time.monotonic() - start
+        if match is not None and _good_enough(match, purpose, elapsed):
+            return match
+        if elapsed >= timeout / 1000:
             break
         await asyncio.sleep(_PAUSE)
-    if hidden is not None:
-        return hidden
+    if match is not None:
+        return match
     raise await _not_found(session, target, purpose, timeout)
+
+
+def _good_enough(match: Match, purpose: Purpose, elapsed: float) -> bool:
+    """A hidden element may come into view yet, and for a vague match a better one may still be loading."""
+    if not match.found["reachable"] and purpose not in _MAY_BE_HIDDEN:
+        return False
+    return match.found.get("score", 1) >= _SURE or elapsed >= _PATIENCE
 
 
 async def _look(session: BrowserSession, target: str, purpose: Purpose) -> Match | None:

@@ -100,7 +100,7 @@ function table({ target }) {
   const root = match ? elementOf(match.handle) : null;
   const node = root ? (root.tagName === 'TABLE' ? root : root.querySelector('table') || root.closest('table')) : deepAll('table').filter(visible).sort((one, two) => two.rows.length - one.rows.length)[0];
   if (!node) return { match, table: null };
-  return { match: match || { found: true, by: 'largest table', matches: deepAll('table').length, ...describe(node) }, table: { caption: clean(node.caption?.textContent), ...grid(node) } };
+  return { match: match || { found: true, visible: true, by: 'largest table', matches: deepAll('table').length, ...describe(node) }, table: { caption: clean(node.caption?.textContent), ...grid(node) } };
 }
 
 function links({ target, contains, limit }) {

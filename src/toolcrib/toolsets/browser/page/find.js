@@ -80,6 +80,10 @@ function likeness(wanted, name) {
   if (name.startsWith(`${wanted.text} `)) return 0.92 * share;
   if (padded.includes(` ${wanted.text} `)) return 0.88 * share;
   const words = name.split(' ');
+  // The other way round, for whole sentences: "take me to the shopping cart" names "Shopping cart".
+  if (` ${wanted.text} `.includes(padded) && words.length > 1 && wanted.words.length >= words.length + 2) {
+    return 0.65 + 0.15 * (name.length / wanted.text.length);
+  }
   let sum = 0;
   let missed = 0;
   for (const word of wanted.words) {
@@ -126,9 +130,14 @@ function score(element, wanted) {
     best = Math.max(best, likeness(wanted.whole, name) * weight, wanted.bare ? likeness(wanted.bare, name) * 0.99 * weight : 0);
   }
   if (best && wanted.roles.size) best += wanted.roles.has(roleOf(element)) ? 0.05 : -0.08;
-  if (best && !visible(element)) best *= 0.5;
+  if (best && !reachable(element)) best *= 0.5;
   if (best && element.disabled) best *= 0.97;
   return Math.min(best, 1);
+}
+
+function reachable(element) {
+  // A styled check box or file field is hidden behind its label.
+  return visible(element) || [...(element.labels || [])].some(visible);
 }
 
 function ranked(query, purpose) {
@@ -214,7 +223,8 @@ function byWords(text, purpose, least) {
 function resolve({ target, purpose }) {
   const found = look(target, purpose);
   if (!found || found.stale || found.invalid) return { found: false, stale: Boolean(found?.stale), invalid: Boolean(found?.invalid) };
-  const answer = { found: true, by: found.by, matches: found.matches, visible: found.visible, ...describe(found.element) };
+  const answer = { found: true, by: found.by, matches: found.matches, visible: found.visible, reachable: found.visible || reachable(found.element), ...describe(found.element) };
+  if (found.element.closest('a[target=_blank], area[target=_blank]')) answer.opens_tab = true;
   if (found.by === 'words') answer.score = Math.round(found.points * 100) / 100;
   if (found.others?.length && found.others[0].points >= ACCEPTED) {
     answer.others = found.others.filter((entry) => entry.points >= ACCEPTED).map((entry) => brief(entry.element));

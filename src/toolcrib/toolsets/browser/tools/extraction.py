@@ -165,7 +165,9 @@ async def extract_structured(
     session: BrowserSession,
     schema: Annotated[dict[str, Any], "The JSON Schema of what is wanted: an object, or an array of objects"],
     selectors: Annotated[dict[str, str], "CSS selectors for some fields; 'a@href' reads an attribute"] = {},  # noqa: B006
-    items: Annotated[str, "For an array: the CSS selector of one record; the selectors are then looked up inside it"] = "",
+    items: Annotated[
+        str, "For an array: the CSS selector of one record; the selectors are then looked up inside it"
+    ] = "",
     selector: Part = "",
     timeout: Timeout = 5000,
 ) -> dict[str, Any]:

@@ -77,7 +77,7 @@ async def _field(session: BrowserSession, name: str, value: Any, timeout: float)
         for frame in session.page.frames:
             handle = await frame.evaluate(_RADIO, [name, value])
             if handle:
-                return await find(session, f'css={handle}', "check", timeout)
+                return await find(session, f"css={handle}", "check", timeout)
     return await find(session, name, "field", timeout)
 
 

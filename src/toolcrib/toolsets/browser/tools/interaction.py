@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Button = Annotated[Literal["left", "right", "middle"], "Which mouse button"]
 Keys = Annotated[list[Literal["Alt", "Control", "Meta", "Shift"]], "Keys held down meanwhile"]
+_NEW_TAB_SECONDS = 2.0
 Text = Annotated[str, "The text; {{name}} stands for the configured secret of that name"]
 
 
@@ -25,8 +26,11 @@ async def _clicked(
     match = await find(session, selector, "click", timeout)
     tab, mark = session.tab, len(session.happenings)
     before = tab.navigations
+    session.tabs.expect_new()
     with acting("clicked", match):
         await match.locator.click(timeout=max(timeout, 500), click_count=count, button=button, modifiers=keys)
+    if match.found.get("opens_tab"):
+        await session.tabs.wait_for_new(_NEW_TAB_SECONDS)
     navigated = tab.navigations > before
     if navigated and not tab.page.is_closed():
         await tab.page.wait_for_load_state("domcontentloaded")
@@ -37,7 +41,11 @@ async def _clicked(
 @browser_tool(
     category="interaction",
     safety_level=SafetyLevel.LOW_RISK,
-    examples=['click(selector="#submit-btn")', 'click(selector="e12")', 'click(selector="Sign in button", timeout=10000)'],
+    examples=[
+        'click(selector="#submit-btn")',
+        'click(selector="e12")',
+        'click(selector="Sign in button", timeout=10000)',
+    ],
     returns="What was clicked, how it was matched, whether the page navigated, and the address now",
 )
 async def click(
@@ -85,7 +93,10 @@ async def _value(session: BrowserSession, match: Match, *, cloak: bool = False) 
     category="interaction",
     safety_level=SafetyLevel.LOW_RISK,
     timeout_seconds=60,
-    examples=['type(selector="Search", text="toolcrib", press_enter=True)', 'type(selector="#password", text="{{password}}")'],
+    examples=[
+        'type(selector="Search", text="toolcrib", press_enter=True)',
+        'type(selector="#password", text="{{password}}")',
+    ],
     returns="Where it was typed, the field's value before and after, and whether the page navigated",
 )
 async def type_text(
@@ -106,7 +117,9 @@ async def type_text(
     with acting("typed into", match):
         if clear:
             await match.locator.clear(timeout=max(timeout, 500))
-        await match.locator.press_sequentially(revealed, delay=delay, timeout=max(timeout, 500) + len(text) * (delay + 20))
+        await match.locator.press_sequentially(
+            revealed, delay=delay, timeout=max(timeout, 500) + len(text) * (delay + 20)
+        )
         after = await _value(session, match)
         if press_enter:
             await match.locator.press("Enter", timeout=max(timeout, 500))
@@ -187,7 +200,9 @@ async def press_key(
             await tab.page.keyboard.press(key)
     except Error as error:
         if "Unknown key" in str(error):
-            raise BadInputError(f"{key!r} is not a key; use names such as Enter, Escape, ArrowDown or Control+a") from None
+            raise BadInputError(
+                f"{key!r} is not a key; use names such as Enter, Escape, ArrowDown or Control+a"
+            ) from None
         raise
     navigated = tab.navigations > before
     if navigated:

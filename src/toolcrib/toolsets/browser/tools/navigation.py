@@ -23,7 +23,9 @@ WaitUntil = Annotated[
 LoadTimeout = Annotated[float, "How long the page may take, in milliseconds"]
 TabName = Annotated[str, "A tab: its id (such as t2), its number, or a part of its address"]
 
-_ADDRESS = re.compile(r"(?:https?://|www\.)\S+|\b[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|org|net|io|dev|gov|edu|eu|uk|de)\b\S*", re.I)
+_ADDRESS = re.compile(
+    r"(?:https?://|www\.)\S+|\b[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|org|net|io|dev|gov|edu|eu|uk|de)\b\S*", re.I
+)
 _MOVES = {"back": "go_back", "forward": "go_forward", "reload": "reload", "refresh": "reload"}
 _CONFIDENT = 0.6
 _PLACES = frozenset({"link", "button", "tab", "menuitem", "option", "treeitem", "a"})
@@ -37,7 +39,9 @@ async def opened(session: BrowserSession, opening: Awaitable[Response | None], m
         response = await opening
     except Error as error:
         if refused := session.refusals_since(mark):
-            raise DomainDeniedError(f"{refused[0]['url']} was not opened: {refused[0]['reason']}", **refused[0]) from None
+            raise DomainDeniedError(
+                f"{refused[0]['url']} was not opened: {refused[0]['reason']}", **refused[0]
+            ) from None
         if "Download is starting" in str(error):
             return {"url": session.page.url, "title": await session.page.title(), "status": None, "download": True}
         raise
@@ -140,7 +144,9 @@ def _undecided(choices: list[Match]) -> bool:
 
 async def _model_choice(session: BrowserSession, instruction: str, choices: list[Match]) -> Match | str | None:
     assert session.model is not None
-    links = await session.ask(session.page.main_frame, "links", {"target": "", "contains": "", "limit": 100}, missing={})
+    links = await session.ask(
+        session.page.main_frame, "links", {"target": "", "contains": "", "limit": 100}, missing={}
+    )
     material = {
         "instruction": instruction,
         "url": session.page.url,
@@ -245,7 +251,9 @@ async def switch_tab(session: BrowserSession, tab: TabName) -> dict[str, Any]:
     examples=["close_tab()", 'close_tab(tab="t2")'],
     returns="The tab that was closed, the one that is current now, and how many are left",
 )
-async def close_tab(session: BrowserSession, tab: Annotated[str, "Which; empty for the current one"] = "") -> dict[str, Any]:
+async def close_tab(
+    session: BrowserSession, tab: Annotated[str, "Which; empty for the current one"] = ""
+) -> dict[str, Any]:
     """Close a tab."""
     closing = session.tabs.get(tab) if tab else session.tab
     url = closing.page.url

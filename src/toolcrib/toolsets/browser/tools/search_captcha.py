@@ -39,7 +39,9 @@ async def search(
         raise NotConfiguredError(
             "no search engine is configured; give the session search='https://.../search?q={query}' or a function"
         )
-    hits = await (_page_search(session, provider, query) if isinstance(provider, str) else provider(session, query, limit))
+    hits = await (
+        _page_search(session, provider, query) if isinstance(provider, str) else provider(session, query, limit)
+    )
     return {"query": query, "results": hits[:limit], "count": len(hits[:limit])}
 
 
@@ -129,7 +131,9 @@ async def wait_for_captcha_resolved(
         was_there = True
         if elapsed >= timeout:
             kinds = ", ".join(captcha["kind"] for captcha in waiting)
-            raise PageTimeoutError(f"the captcha ({kinds}) was not solved within {timeout / 1000:g} s", captchas=waiting)
+            raise PageTimeoutError(
+                f"the captcha ({kinds}) was not solved within {timeout / 1000:g} s", captchas=waiting
+            )
         await asyncio.sleep(_PAUSE)
 
 
@@ -144,10 +148,14 @@ async def wait_for_captcha_resolved(
 async def solve_captcha(session: BrowserSession) -> dict[str, Any]:
     """Have the configured solver answer the page's captcha, and fill its answer in."""
     if session.captcha_solver is None:
-        raise NotConfiguredError("no captcha solver is configured; give the session captcha_solver=..., or ask the user")
+        raise NotConfiguredError(
+            "no captcha solver is configured; give the session captcha_solver=..., or ask the user"
+        )
     waiting = [captcha for captcha in await _captchas(session) if not captcha["solved"]]
     if not waiting:
-        raise ElementNotFoundError(f"{session.page.url} has no captcha to solve", looked_for="a captcha", retryable=False)
+        raise ElementNotFoundError(
+            f"{session.page.url} has no captcha to solve", looked_for="a captcha", retryable=False
+        )
     captcha = waiting[0]
     if not captcha["answer"]:
         raise BrowserError(f"the {captcha['kind']} captcha has no field for an answer; a person has to solve it")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import unquote, urlsplit
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from toolcrib.toolsets.browser.session import BrowserSession
 
 _MASK = "••••"
+_ANSWERED_WITHIN = 0.3
 Resource = Literal["document", "stylesheet", "image", "media", "font", "script", "xhr", "fetch", "websocket", "other"]
 
 
@@ -47,7 +49,10 @@ async def get_cookies(
 @browser_tool(
     category="session",
     safety_level=SafetyLevel.HIGH_RISK,
-    examples=['set_cookie(name="theme", value="dark")', 'set_cookie(name="token", value="{{token}}", url="https://example.com")'],
+    examples=[
+        'set_cookie(name="theme", value="dark")',
+        'set_cookie(name="token", value="{{token}}", url="https://example.com")',
+    ],
     returns="The cookie that was set, without its value, and the address it is for",
 )
 async def set_cookie(
@@ -160,7 +165,7 @@ async def network_requests(
         for request in await session.page.requests()
         if contains in request.url and (not kinds or request.resource_type in kinds)
     ]
-    found = [await _request(request) for request in wanted]
+    found = await asyncio.gather(*map(_request, wanted))
     if failed_only:
         found = [entry for entry in found if entry["failure"] or (entry["status"] or 0) >= 400]
     refused = [event for event in session.happenings if event["kind"] == "refused"]
@@ -168,22 +173,23 @@ async def network_requests(
 
 
 async def _request(request: Request) -> dict[str, Any]:
-    failure = request.failure
-    done = failure is not None or request.timing["responseEnd"] >= 0
-    response = await request.response() if done and not failure else None
-    return {
-        "method": request.method,
-        "url": request.url[:500],
-        "kind": request.resource_type,
-        "status": response.status if response else None,
-        "failure": failure or "",
-    }
+    entry = {"method": request.method, "url": request.url[:500], "kind": request.resource_type}
+    try:
+        response = await asyncio.wait_for(request.response(), _ANSWERED_WITHIN)
+    except TimeoutError:
+        return {**entry, "status": None, "failure": "", "pending": True}
+    failure = request.failure or ("" if response else "no answer")
+    return {**entry, "status": response.status if response else None, "failure": failure, "pending": False}
 
 
 @browser_tool(
     category="session",
     safety_level=SafetyLevel.LOW_RISK,
-    examples=['block_resources(kinds=["image", "font"])', 'block_resources(patterns=["*analytics*"])', "block_resources()"],
+    examples=[
+        'block_resources(kinds=["image", "font"])',
+        'block_resources(patterns=["*analytics*"])',
+        "block_resources()",
+    ],
     returns="What is blocked from now on",
 )
 async def block_resources(
@@ -220,7 +226,9 @@ async def block_resources(
 )
 async def set_headers(
     session: BrowserSession,
-    headers: Annotated[dict[str, str], "Names and values; {{name}} stands for a configured secret. Empty: none any more"],
+    headers: Annotated[
+        dict[str, str], "Names and values; {{name}} stands for a configured secret. Empty: none any more"
+    ],
 ) -> dict[str, Any]:
     """Send headers along with every request of the session."""
     for name, value in headers.items():
@@ -282,7 +290,12 @@ async def _fetch(session: BrowserSession, address: str, chosen: Any, timeout: fl
     suggested = _named(response.headers.get("content-disposition", "")) or unquote(urlsplit(response.url).path)
     path = chosen or free_name(session.files, suggested)
     path.write_bytes(body)
-    return {"file": path.name, "bytes": len(body), "url": response.url, "type": response.headers.get("content-type", "")}
+    return {
+        "file": path.name,
+        "bytes": len(body),
+        "url": response.url,
+        "type": response.headers.get("content-type", ""),
+    }
 
 
 def _named(disposition: str) -> str:
@@ -297,7 +310,10 @@ def _named(disposition: str) -> str:
     category="session",
     safety_level=SafetyLevel.DANGEROUS,
     timeout_seconds=60,
-    examples=['evaluate_javascript(script="document.title")', 'evaluate_javascript(script="element => element.innerHTML", selector="e12")'],
+    examples=[
+        'evaluate_javascript(script="document.title")',
+        'evaluate_javascript(script="element => element.innerHTML", selector="e12")',
+    ],
     returns="What the script returned",
 )
 async def evaluate_javascript(
@@ -326,7 +342,10 @@ def _plain(value: Any) -> Any:
 @browser_tool(
     category="session",
     safety_level=SafetyLevel.MEDIUM_RISK,
-    examples=['mock_route(pattern="**/api/user", body="{\\"name\\": \\"Ada\\"}")', 'mock_route(pattern="**/api/user", remove=True)'],
+    examples=[
+        'mock_route(pattern="**/api/user", body="{\\"name\\": \\"Ada\\"}")',
+        'mock_route(pattern="**/api/user", remove=True)',
+    ],
     returns="The pattern and what it is answered with, and all patterns that are mocked now",
 )
 async def mock_route(

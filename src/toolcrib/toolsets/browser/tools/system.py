@@ -44,7 +44,11 @@ async def wait(
         match = await find(session, selector, "any", length * 1000)
     else:
         await asyncio.sleep(length)
-    return {"waited_ms": _since(start), "clamped": seconds > LONGEST_WAIT, "matched": match.as_dict() if match else None}
+    return {
+        "waited_ms": _since(start),
+        "clamped": seconds > LONGEST_WAIT,
+        "matched": match.as_dict() if match else None,
+    }
 
 
 @browser_tool(
@@ -126,7 +130,8 @@ async def wait_for_url(
     while not pattern.search(session.page.url):
         if _since(start) >= timeout:
             raise PageTimeoutError(
-                f"the address did not become {url!r} within {timeout / 1000:g} s; it is {session.page.url}", looked_for=url
+                f"the address did not become {url!r} within {timeout / 1000:g} s; it is {session.page.url}",
+                looked_for=url,
             )
         await asyncio.sleep(_PAUSE / 2)
     return {"url": session.page.url, "waited_ms": _since(start)}
@@ -210,7 +215,10 @@ async def complete(
     category="system",
     requires_page=False,
     is_terminal=True,
-    examples=['fail(reason="The shop does not deliver to Norway")', 'fail(reason="The site is down", recoverable=True)'],
+    examples=[
+        'fail(reason="The shop does not deliver to Norway")',
+        'fail(reason="The site is down", recoverable=True)',
+    ],
     returns="An error result that says whether trying again later can help; the task ends here",
 )
 async def fail(

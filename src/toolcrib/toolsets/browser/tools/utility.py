@@ -48,7 +48,9 @@ async def debug(session: BrowserSession) -> dict[str, Any]:
         "session": session.name,
         "tabs": [{"tab": tab.id, "url": tab.page.url, "crashed": tab.crashed} for tab in session.tabs],
         "state": state,
-        "last_calls": [{"tool": step.tool, "success": step.success, "error_code": step.error_code} for step in session.steps[-10:]],
+        "last_calls": [
+            {"tool": step.tool, "success": step.success, "error_code": step.error_code} for step in session.steps[-10:]
+        ],
         "console_errors": console["messages"] + console["errors"],
         "failed_requests": network["requests"],
         "refused": network["refused"],

@@ -40,7 +40,12 @@ async def snapshot(
     match = await find(session, selector, "any", timeout) if selector else None
     heading = f"{await session.page.title()} ({session.page.url})"
     room = max(max_tokens, 100) * _CHARACTERS_PER_TOKEN - len(heading) - 200
-    question = {"root": match.handle if match else "", "characters": room, "page": page, "interactiveOnly": interactive_only}
+    question = {
+        "root": match.handle if match else "",
+        "characters": room,
+        "page": page,
+        "interactiveOnly": interactive_only,
+    }
     outline = await session.ask(match.frame if match else session.page.main_frame, "snapshot", question)
     text, pages = outline["text"], outline["pages"]
     if not match and outline["page"] == pages:
@@ -149,7 +154,12 @@ async def page_explorer(
     state = await session.ask(frame, "pageState", {})
     await page.evaluate("([x, y]) => window.scrollTo({ left: x, top: y, behavior: 'instant' })",
                         [start["before"]["x"], start["before"]["y"]])  # fmt: skip
-    return {"screens": found, "complete": bool(position["at_end"]), "headings": state["headings"], "height": position["height"]}
+    return {
+        "screens": found,
+        "complete": bool(position["at_end"]),
+        "headings": state["headings"],
+        "height": position["height"],
+    }
 
 
 @browser_tool(
@@ -168,4 +178,8 @@ async def save_pdf(
     """Print the page to a PDF file."""
     path = for_writing(session.files, file, ".pdf")
     await session.page.pdf(path=path, landscape=landscape, print_background=background)
-    return {"file": str(path.relative_to(session.files.resolve())), "bytes": path.stat().st_size, "url": session.page.url}
+    return {
+        "file": str(path.relative_to(session.files.resolve())),
+        "bytes": path.stat().st_size,
+        "url": session.page.url,
+    }
