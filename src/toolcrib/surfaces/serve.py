@@ -7,7 +7,6 @@ no new connections, requests under way are answered, the stores are closed.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import logging.config
 import multiprocessing
@@ -20,14 +19,13 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from importlib.resources import files
 from typing import TYPE_CHECKING, cast
 
 from toolcrib import __version__
 from toolcrib.adapters.tokens import Role, Tokens, open_tokens
-from toolcrib.bootstrap import open_blobs, open_catalogue
+from toolcrib.bootstrap import open_blobs, open_catalogue, open_outbox, seed_samples
 from toolcrib.catalogue import Catalogue
-from toolcrib.catalogue.bundles import collect_orphans, referenced_digests, remove_bundle
+from toolcrib.catalogue.bundles import collect_orphans, remove_bundle
 from toolcrib.core.errors import MissingDependencyError, SettingsError, ToolcribError, UnavailableError
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.registry.execution import Guard as RunGuard
@@ -36,6 +34,7 @@ from toolcrib.surfaces.auth import Access, Guard
 from toolcrib.surfaces.logs import log_config
 
 if TYPE_CHECKING:
+    from toolcrib.adapters.outbox import OutboxDeliverer
     from toolcrib.ports import AuditLog, Blobs
     from toolcrib.surfaces.auth.bearer import Bearer
     from toolcrib.surfaces.mcp import HttpDoor
@@ -98,7 +97,7 @@ def check_start(settings: Settings, *, sample: bool = False) -> None:
     try:
         catalogue.store.ping()
         if sample:
-            add_samples(catalogue)
+            seed_samples(catalogue)
     finally:
         catalogue.close()
     with suppress(OSError):
@@ -118,7 +117,7 @@ def application(settings: Settings) -> Application:
     from toolcrib.surfaces.rest.metrics import Metrics
 
     blobs = open_blobs(settings)
-    catalogue = open_catalogue(settings=settings, cleanups=[remove_bundle(blobs)])
+    catalogue = open_catalogue(settings=settings)
     tokens = open_tokens(settings.store_url, settings.data_folder)
     service = Service(
         catalogue=catalogue,
@@ -189,6 +188,8 @@ def _lifetime(
         if door is not None:
             await door.open()
         background.append(asyncio.create_task(_collect_orphans(catalogue, blobs)))
+        if outbox is not None:
+            outbox.start()
 
     async def stop() -> None:
         for task in background:
@@ -196,6 +197,8 @@ def _lifetime(
         await asyncio.gather(*background, return_exceptions=True)
         if door is not None:
             await door.close()
+        if outbox is not None:
+            await asyncio.to_thread(outbox.stop)
         await asyncio.to_thread(catalogue.close)
         tokens.close()
 
@@ -207,7 +210,7 @@ async def _collect_orphans(catalogue: Catalogue, blobs: Blobs) -> None:
     while True:
         await asyncio.sleep(_ORPHAN_SECONDS)
         try:
-            removed = await asyncio.to_thread(collect_orphans, blobs, partial(referenced_digests, catalogue.store))
+            removed = await asyncio.to_thread(collect_orphans, blobs, catalogue.store)
         except ToolcribError as error:
             logger.warning("orphaned bundles could not be collected: %s", error)
         else:
@@ -248,10 +251,3 @@ def shown(url: str) -> str:
     from toolcrib.surfaces.logs import without_secrets
 
     return without_secrets(url)
-
-
-def add_samples(catalogue: Catalogue) -> None:
-    """The sample tools, where the catalogue is empty."""
-    if len(catalogue) == 0:
-        tools = json.loads(files("toolcrib.surfaces").joinpath("samples.json").read_text("utf-8"))
-        catalogue.publish_many(tools, principal="sample")
