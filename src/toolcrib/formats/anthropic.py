@@ -25,11 +25,11 @@ def definition(spec: ToolSpec, name: str, losses: list[Loss]) -> dict[str, Any]:
     if spec.returns:
         losses.append(Loss(spec.name, "returns", "Anthropic has no place for an output schema"))
     schema = object_schema(spec, losses, "Anthropic", _FORBIDDEN_AT_THE_TOP)
-    for parameter in schema["properties"]:
-        if not _PARAMETER.fullmatch(parameter):
-            losses.append(
-                Loss(spec.name, f"parameters.properties.{parameter}", "Anthropic refuses parameters so named")
-            )
+    losses += [
+        Loss(spec.name, f"parameters.properties.{parameter}", "Anthropic refuses parameters of such a name")
+        for parameter in schema["properties"]
+        if not _PARAMETER.fullmatch(parameter)
+    ]
     return {"name": name, "description": spec.description, "input_schema": schema}
 
 
