@@ -193,10 +193,11 @@ class Binder:
             from toolcrib.adapters.runners.system_function import function_tool
 
             return function_tool(spec, self._functions)
-        if binding.service_url or binding.source_code_link:
+        runner = next((runner for name, runner in self._runners.items() if getattr(binding, name)), None)
+        if runner is not None:
             from toolcrib.adapters.runners.bound import bound_tool
 
-            return bound_tool(spec, self._service(spec) if binding.service_url else self._bundle(spec))
+            return bound_tool(spec, runner(spec))
         raise ToolValidationError(f"{spec.name!r} cannot run: its binding does not say how")
 
     def forget(self, spec: ToolSpec) -> None:
@@ -214,6 +215,17 @@ class Binder:
     def close(self) -> None:
         if "_caller" in vars(self):
             self._caller.close()
+
+    @cached_property
+    def _runners(self) -> dict[str, Callable[[ToolSpec], Runner]]:
+        """By field of the binding. An upload always leaves a link, so what was said beside it comes first."""
+        return {"service_url": self._service, "mcp": self._mcp, "source_code_link": self._bundle}
+
+    def _mcp(self, spec: ToolSpec) -> Runner:
+        from toolcrib.adapters.runners.mcp_server import McpRunner
+
+        seconds = self._settings.run_timeout
+        return McpRunner(self._caller, lambda: self.credentials(spec.name), default_seconds=seconds)
 
     def _service(self, spec: ToolSpec) -> Runner:
         from toolcrib.adapters.runners.http_service import HttpServiceRunner

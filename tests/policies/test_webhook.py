@@ -80,7 +80,7 @@ def test_anything_but_an_answer_means_nobody_was_asked(receiver: Receiver, answe
 
 def test_a_slow_service_is_unavailable_in_time(receiver: Receiver) -> None:
     def slowly(request: Received) -> Answer:
-        time.sleep(0.6)
+        time.sleep(3)
         return answering(200, b'{"allow": true}')
 
     receiver.answer = slowly
@@ -88,7 +88,7 @@ def test_a_slow_service_is_unavailable_in_time(receiver: Receiver) -> None:
     began = time.monotonic()
     with pytest.raises(PolicyUnavailableError, match=r"did not answer within 0\.2 s"):
         policy.decide(REQUEST)
-    assert time.monotonic() - began < 0.45
+    assert time.monotonic() - began < 2
     policy.close()
 
 

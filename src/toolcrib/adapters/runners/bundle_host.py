@@ -40,18 +40,19 @@ def main(kind: str, path: str) -> None:
 
 
 def limit(limits: dict[str, Any]) -> None:
-    for name, value in (
-        (resource.RLIMIT_AS, limits["memory_bytes"]),
-        (resource.RLIMIT_FSIZE, limits["file_bytes"]),
-        (resource.RLIMIT_NOFILE, limits["open_files"]),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        resource.setrlimit(name, (value, value))
-    # The kernel counts all processes of a user, not those of this one.
-    most = running_tasks() + limits["processes"]
-    hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
-    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+    wanted = {
+        resource.RLIMIT_FSIZE: limits["file_bytes"],
+        resource.RLIMIT_NOFILE: limits["open_files"],
+        resource.RLIMIT_CORE: 0,
+    }
+    if sys.platform == "linux":  # elsewhere the kernel refuses the one and cannot be asked for the other
+        wanted[resource.RLIMIT_AS] = limits["memory_bytes"]
+        # The kernel counts all processes of a user, not those of this one.
+        wanted[resource.RLIMIT_NPROC] = running_tasks() + limits["processes"]
+    for name, value in wanted.items():
+        hard = resource.getrlimit(name)[1]
+        most = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(name, (most, most))
 
 
 def step_down() -> None:
