@@ -66,8 +66,8 @@ class AuditEvent(NamedTuple):
 class Audit(Protocol):
     remote: bool
 
-    def record(self, event: AuditEvent) -> None:
-        """Keep the event. It is kept when this returns."""
+    def record(self, *events: AuditEvent) -> None:
+        """Keep the events, all at once. They are kept when this returns."""
         ...
 
 

@@ -205,7 +205,7 @@ def test_an_audit_that_cannot_write_stops_the_change() -> None:
     class Full:
         remote = False
 
-        def record(self, event: AuditEvent) -> None:
+        def record(self, *events: AuditEvent) -> None:
             raise StoreError("the disk is full")
 
     catalogue = Catalogue(MemoryStore(), audit=Full())

@@ -208,7 +208,7 @@ async def test_a_remote_policy_and_audit_do_not_block_the_loop() -> None:
             threads.add(threading.current_thread().name)
             return Decision(True)
 
-        def record(self, event: object) -> None:
+        def record(self, *events: object) -> None:
             threads.add(threading.current_thread().name)
 
     assert (await ToolRegistry(TOOLS, policy=Far(), audit=Far()).execute("add", {"a": 1})).success

@@ -7,6 +7,7 @@ audit the outcome. The commit holds the document, its history and the event for 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ from toolcrib.catalogue.deleter import users_of
 from toolcrib.catalogue.entries import Entry, Hit, Page
 from toolcrib.catalogue.finding import Where, matching_entries, parsed, search_entries
 from toolcrib.catalogue.guard import Guard
+from toolcrib.catalogue.stacking import partners_of
 from toolcrib.core import compat
 from toolcrib.core.errors import (
     BreakingChangeError,
@@ -28,7 +30,7 @@ from toolcrib.core.errors import (
     ToolNotFoundError,
     ToolValidationError,
 )
-from toolcrib.core.query import ALL, parse
+from toolcrib.core.query import ALL
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.core.versions import broken_by
@@ -165,10 +167,11 @@ class Catalogue:
 
     def compatible_with(self, name: str, target_type: str | None = None, *, strict: bool = False) -> list[ToolSpec]:
         """The tools that stack with ``name``, ordered by name, of ``target_type`` where that is given."""
-        spec = self.get(name)
-        among = self.entries(ALL if target_type is None else parse({"tool_type": target_type}))
-        others = (entry.spec for entry in among if entry.name != name)
-        return [other for other in others if compat.judge(spec, other, strict=strict).compatible]
+        return [entry.spec for entry in self.partners(name, target_type, strict=strict)]
+
+    def partners(self, name: str, target_type: str | None = None, *, strict: bool = False) -> Iterator[Entry]:
+        """As :meth:`compatible_with`, page by page and without making the specs."""
+        return self.entries(partners_of(self.get(name), target_type, strict=strict))
 
     # Writing
 
@@ -181,18 +184,19 @@ class Catalogue:
     ) -> list[Entry]:
         """Add all of the tools or none."""
         checked = [checked_spec(spec) for spec in specs]
-        _refuse_repeated([spec.name for spec in checked])
-        current = {spec.name: self.store.get(spec.name) for spec in checked}
-        targets: dict[str, Action] = {name: "update" if record else "create" for name, record in current.items()}
         if not checked:
             return []
+        _refuse_repeated([spec.name for spec in checked])
+        found = self._records(checked)
+        targets: dict[str, Action] = {name: "update" if record else "create" for name, record in found.items()}
 
         def publish_once() -> list[Entry]:
-            found = {spec.name: self.store.get(spec.name) for spec in checked}
-            taken = next((name for name, record in found.items() if record and not replace), None)
+            nonlocal found
+            current, found = found or self._records(checked), {}
+            taken = next((name for name, record in current.items() if record and not replace), None)
             if taken is not None:
                 raise ToolExistsError(taken)
-            return self._write([(spec, found[spec.name]) for spec in checked], force=force, principal=principal)
+            return self._write([(spec, current[spec.name]) for spec in checked], force=force, principal=principal)
 
         with self._guard.attempt(targets, principal) as attempt:
             entries = self._again(publish_once, retry_on=(ConflictError, ToolExistsError) if replace else ())
@@ -357,6 +361,9 @@ class Catalogue:
             raise ToolNotFoundError(name)
         return record
 
+    def _records(self, specs: Iterable[ToolSpec]) -> dict[str, Record | None]:
+        return {spec.name: self.store.get(spec.name) for spec in specs}
+
     def _version(self, name: str, number: int) -> Record:
         found = next((record for record in self.store.history(name) if record.version == number), None)
         if found is None or found.deleted:
@@ -365,7 +372,7 @@ class Catalogue:
 
 
 def _refuse_repeated(names: list[str]) -> None:
-    repeated = next((name for name in names if names.count(name) > 1), None)
+    repeated = next((name for name, times in Counter(names).items() if times > 1), None)
     if repeated is not None:
         raise ToolExistsError(repeated, "it is given twice in the same list")
 

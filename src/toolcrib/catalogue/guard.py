@@ -65,5 +65,9 @@ class Guard:
         if self.audit is None:
             return
         at = self.clock()
-        for name, action in targets.items():
-            self.audit.record(AuditEvent(attempt.call, at, principal, action, name, outcome, detail))
+        self.audit.record(
+            *(
+                AuditEvent(attempt.call, at, principal, action, name, outcome, detail)
+                for name, action in targets.items()
+            )
+        )

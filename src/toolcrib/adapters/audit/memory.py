@@ -15,8 +15,8 @@ class MemoryAudit:
     def __init__(self, keep: int = 100_000) -> None:
         self._events: deque[AuditEvent] = deque(maxlen=keep)
 
-    def record(self, event: AuditEvent) -> None:
-        self._events.append(event)
+    def record(self, *events: AuditEvent) -> None:
+        self._events.extend(events)
 
     def events(
         self, *, tool: str = "", principal: str = "", action: str = "", outcome: str = "", call: str = "",

@@ -28,9 +28,11 @@ class MongoAudit:
         except PyMongoError as error:
             raise self._failed(error) from None
 
-    def record(self, event: AuditEvent) -> None:
+    def record(self, *events: AuditEvent) -> None:
+        if not events:
+            return
         try:
-            self._events.insert_one({name: getattr(event, name) for name in _FIELDS})
+            self._events.insert_many([{name: getattr(event, name) for name in _FIELDS} for event in events])
         except self._failure as error:
             raise self._failed(error) from None
 

@@ -44,13 +44,18 @@ class SqliteAudit:
         except (OSError, sqlite3.Error) as error:
             raise self._failed(error) from None
 
-    def record(self, event: AuditEvent) -> None:
-        durable = event.outcome == "attempt" and event.action in _CHANGES
-        values = (event.call, event.at, event.principal, event.action, event.tool, event.outcome, event.detail)
+    def record(self, *events: AuditEvent) -> None:
+        durable = any(event.outcome == "attempt" and event.action in _CHANGES for event in events)
+        rows = [
+            (event.call, event.at, event.principal, event.action, event.tool, event.outcome, event.detail)
+            for event in events
+        ]
         try:
             with self._lock:
                 self._db.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
-                self._db.execute(f"insert into audit ({_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?)", values)  # noqa: S608
+                self._db.execute("begin immediate")
+                with self._db:
+                    self._db.executemany(f"insert into audit ({_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?)", rows)  # noqa: S608
         except sqlite3.Error as error:
             raise self._failed(error) from None
 
