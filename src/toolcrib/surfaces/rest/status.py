@@ -37,6 +37,10 @@ async def get_metrics(service: Service, _request: Request) -> Response:
     return Response(service.metrics.text(), media_type=metrics.CONTENT_TYPE)
 
 
+async def get_catalogue_page(_service: Service, _request: Request) -> Response:
+    return page("catalogue.html")
+
+
 async def get_docs(_service: Service, _request: Request) -> Response:
     return page("docs.html")
 
@@ -63,6 +67,7 @@ ENDPOINTS = (
         "GET", "/metrics", get_metrics, Role.READER, "Operations", "Prometheus metrics",
         answers={200: Answered("The metrics.", {"type": "string"}, "text/plain")},
     ),
+    Endpoint("GET", "/", get_catalogue_page, None, "Operations", "The catalogue as a page", answers=_HTML),
     Endpoint("GET", "/docs", get_docs, None, "Operations", "This description as a page", answers=_HTML),
 )  # fmt: skip
 
