@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,15 @@ RUN = ("toolcrib", "brain", "python", "cat", "ls")
 """Commands that are run; others, such as an installation, are for the reader alone."""
 
 
+EXPORT = re.compile(r"export (\w+)=(\S*)")
+
+
 class Reader:
     """Somebody who follows a page from top to bottom, in a folder of their own."""
 
-    def __init__(self, page: Path, loop: asyncio.Runner) -> None:
+    def __init__(self, page: Path, loop: asyncio.Runner, setenv: Callable[[str, str], None]) -> None:
         self.page = page
+        self.setenv = setenv
         self.loop = loop
         self.namespace: dict[str, Any] = {"__name__": "__main__"}
         self.printed = ""
@@ -69,6 +74,8 @@ class Reader:
             assert str(self.status) == expected.strip(), where
             self.status = 0
             return 0
+        if export := EXPORT.fullmatch(command.line):
+            self.setenv(export[1], export[2])
         if command.line.split()[0] not in RUN:
             return 0
         assert self.status == 0, f"the command before {where} ended with {self.status}"
@@ -93,7 +100,7 @@ def test_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytes
         if variable != "TOOLCRIB_CHROMIUM":
             monkeypatch.delenv(variable)
     with asyncio.Runner() as loop:
-        reader = Reader(page, loop)
+        reader = Reader(page, loop, monkeypatch.setenv)
         reader.follow()
     assert reader.status == 0, "the last command failed, and the page does not say so"
 
@@ -115,11 +122,11 @@ def test_output_is_compared_with_room_for_what_changes():
     assert not agrees("Compatible", "Non compatible")
 
 
-def test_a_block_that_fails_fails_the_page(tmp_path: Path):
+def test_a_block_that_fails_fails_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     page = tmp_path / "page.md"
     page.write_text("```console\n$ python -c 'raise SystemExit(3)'\n```\n", encoding="utf-8")
     with asyncio.Runner() as loop, pytest.raises(AssertionError, match="ended with 3"):
-        Reader(page, loop).follow()
+        Reader(page, loop, monkeypatch.setenv).follow()
     page.write_text("```python\nprint(1)\n```\n```text\n2\n```\n", encoding="utf-8")
     with asyncio.Runner() as loop, pytest.raises(AssertionError, match="printed was"):
-        Reader(page, loop).follow()
+        Reader(page, loop, monkeypatch.setenv).follow()
