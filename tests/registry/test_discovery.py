@@ -86,16 +86,17 @@ def test_a_broken_plugin_is_named_and_stops_nobody(
     (tmp_path / "a_broken.py").write_text("raise RuntimeError('at import')")
     (tmp_path / "b_syntax.py").write_text("def (")
     (tmp_path / "c_exit.py").write_text("import sys; sys.exit(1)")
-    (tmp_path / "d_good.py").write_text(FUNCTION.format(name="good", text="good"))
+    needy = CLASS.format(name="Aneedy") + "    def __init__(self): raise RuntimeError('needs more')\n"
+    (tmp_path / "d_good.py").write_text(needy + FUNCTION.format(name="good", text="good"))
     (tmp_path / "_private.py").write_text("raise RuntimeError('never imported')")
     registry = ToolRegistry()
     with caplog.at_level(logging.WARNING):
         discovery = registry.discover(folders=[tmp_path, tmp_path / "nowhere"])
     assert [each.name for each in registry] == ["good"]
     told = " ".join(f"{problem.source} {problem.reason}" for problem in discovery.problems)
-    for word in ("broken-entry", "not-a-tool", "a_broken.py", "b_syntax.py", "c_exit.py", "nowhere", "at import"):
+    for word in ("broken-entry", "not-a-tool", "a_broken.py", "b_syntax.py", "c_exit.py", "nowhere", "at import", "needs more"):
         assert word in told and word in caplog.text
-    assert len(discovery.problems) == 6
+    assert len(discovery.problems) == 7
 
 
 def test_folders_hold_files_packages_functions_and_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

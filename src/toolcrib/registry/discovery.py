@@ -83,11 +83,16 @@ def find_plugins(groups: Iterable[str] = GROUPS, folders: Iterable[str | Path] =
 
 def _collect(discovery: Discovery, source: str, load: Any) -> None:
     try:
-        for thing in _things(load()):
-            tool = as_tool(thing)
-            discovery.found.append(Found(source, thing, tool))
+        candidates = list(_things(load()))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin is somebody else's code
         discovery.note_problem(source, f"{type(error).__name__}: {error}")
+        return
+    for candidate in candidates:
+        try:
+            thing = candidate() if isinstance(candidate, type) and issubclass(candidate, SupportsTool) else candidate
+            discovery.found.append(Found(source, thing, as_tool(thing)))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - and so is each tool in it
+            discovery.note_problem(source, f"{type(error).__name__}: {error}")
 
 
 def _things(loaded: Any) -> Iterator[Any]:
@@ -98,7 +103,7 @@ def _things(loaded: Any) -> Iterator[Any]:
         for member in loaded:
             yield from _things(member)
     else:
-        yield loaded() if isinstance(loaded, type) and issubclass(loaded, SupportsTool) else loaded
+        yield loaded
 
 
 def _defined_in(module: ModuleType) -> Iterator[Any]:
@@ -108,7 +113,7 @@ def _defined_in(module: ModuleType) -> Iterator[Any]:
         if isinstance(value, type):
             own = value.__module__ == module.__name__ and not inspect.isabstract(value)
             if own and issubclass(value, SupportsTool):
-                yield value()
+                yield value
         elif isinstance(value, Tool | SupportsTool):
             yield value
 
