@@ -6,7 +6,8 @@ who refuses it. The work for a question then grows with the answer and with the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from toolcrib.core.compat import ANY_TYPE, TYPE_PREFIX
 from toolcrib.core.errors import ToolNotFoundError
@@ -74,27 +75,24 @@ class CompatibilityIndex:
         self, spec: ToolSpec, tool_type: str, accepted: _Mentions, refused: _Mentions, strict: bool
     ) -> list[str]:
         everybody = self._by_type.get(tool_type, _NOBODY)
-        if refused.covers(tool_type):
+        if not everybody or refused.covers(tool_type):
             return []
         same = bool(tool_type) and tool_type == spec.tool_type
         if accepted.covers(tool_type):
             candidates: Iterable[str] = everybody
         elif same or (strict and spec.compatibilities):
-            candidates = (one for one in accepted.names if one in everybody)
+            candidates = accepted.among(everybody)
         elif strict:
-            unlisted = self._unlisted.get(tool_type, _NOBODY)
-            candidates = [*unlisted, *(one for one in accepted.names if one in everybody and one not in unlisted)]
+            candidates = {**self._unlisted.get(tool_type, _NOBODY), **dict.fromkeys(accepted.among(everybody))}
         else:
             candidates = everybody
-        return [one for one in candidates if one not in refused.names and one != spec.name]
+        return [one for one in refused.removed_from(candidates) if one != spec.name]
 
     def _mentions(self, spec: ToolSpec, entries: tuple[str, ...], mentioned_by: _Groups) -> _Mentions:
         """Whom ``spec`` names in ``entries``, and who names ``spec``."""
-        names = {entry for entry in entries if entry in self._specs}
-        names.update(mentioned_by.get(spec.name, _NOBODY), mentioned_by.get(ANY_TYPE, _NOBODY))
-        if spec.tool_type:
-            names.update(mentioned_by.get(TYPE_PREFIX + spec.tool_type, _NOBODY))
-        return _Mentions(names, frozenset(entries))
+        keys = [spec.name, ANY_TYPE, *([TYPE_PREFIX + spec.tool_type] if spec.tool_type else [])]
+        groups = [dict.fromkeys(entries), *(mentioned_by[key] for key in keys if key in mentioned_by)]
+        return _Mentions(groups)
 
     def _places(self, spec: ToolSpec) -> Iterator[tuple[_Groups, str]]:
         yield self._by_type, spec.tool_type
@@ -107,15 +105,30 @@ class CompatibilityIndex:
 
 
 class _Mentions:
-    __slots__ = ("entries", "names")
+    """Who is named, as groups that are asked rather than joined; the first group is a tool's own list."""
 
-    def __init__(self, names: set[str], entries: frozenset[str]) -> None:
-        self.names = names
-        self.entries = entries
+    __slots__ = ("_groups",)
+
+    def __init__(self, groups: Sequence[Mapping[str, None]]) -> None:
+        self._groups = [group for group in groups if group]
+
+    def __contains__(self, name: str) -> bool:
+        return any(name in group for group in self._groups)
 
     def covers(self, tool_type: str) -> bool:
         """Whether a whole type is meant."""
-        return ANY_TYPE in self.entries or bool(tool_type and TYPE_PREFIX + tool_type in self.entries)
+        return ANY_TYPE in self or bool(tool_type and TYPE_PREFIX + tool_type in self)
+
+    def removed_from(self, names: Iterable[str]) -> Iterable[str]:
+        for group in self._groups:
+            names = [one for one in names if one not in group]
+        return names
+
+    def among(self, names: Mapping[str, None]) -> list[str]:
+        """Those of the names that are meant, found from the smaller side."""
+        if sum(map(len, self._groups)) < len(names):
+            return [one for one in dict.fromkeys(chain(*self._groups)) if one in names]
+        return [one for one in names if one in self]
 
 
 def find_compatible(
