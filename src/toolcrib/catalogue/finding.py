@@ -45,6 +45,10 @@ def search_entries(index: Index, store: Store, text: str, limit: int, where: Fil
 
 
 def _among(store: Store, names: list[str], where: Filter) -> Iterator[Entry]:
+    if not store.remote:
+        records = filter(None, map(store.get, names))
+        yield from (Entry.of(record) for record in records if where.matches(record.document))
+        return
     for start in range(0, len(names), _PAGE):
         by_name = parse({"name": {"$in": names[start : start + _PAGE]}})
-        yield from map(Entry.of, store.query(by_name if where == ALL else And((by_name, where))))
+        yield from map(Entry.of, store.query(And((by_name, where))))

@@ -29,6 +29,7 @@ class MemoryIndex:
         self._lock = threading.RLock()
         self._fields: dict[str, dict[str, list[str]]] = {}
         self._lengths: dict[str, int] = {}
+        self._total = 0
         self._weights: dict[str, dict[str, float]] = {}
         """word -> tool -> how often, weighted by field"""
 
@@ -51,7 +52,7 @@ class MemoryIndex:
             if not best_possible or not self._lengths:
                 return []
             scores: dict[str, float] = {}
-            mean = sum(self._lengths.values()) / len(self._lengths)
+            mean = self._total / len(self._lengths)
             for rarity, found in wanted:
                 for name, weight in found.items():
                     relative = self._lengths[name] / mean
@@ -66,6 +67,7 @@ class MemoryIndex:
         name, fields = document["name"], words_by_field(document)
         self._fields[name] = {field: found for field, found in fields.items() if found}
         self._lengths[name] = sum(map(len, fields.values()))
+        self._total += self._lengths[name]
         for field, found in fields.items():
             for word, count in Counter(found).items():
                 tools = self._weights.setdefault(word, {})
@@ -77,7 +79,7 @@ class MemoryIndex:
             del tools[name]
             if not tools:
                 del self._weights[word]
-        self._lengths.pop(name, None)
+        self._total -= self._lengths.pop(name, 0)
 
     def _wanted(self, terms: list[str]) -> list[tuple[float, dict[str, float]]]:
         """For each word of the search: how rare it is, and the tools that have it."""

@@ -47,6 +47,12 @@ class Contents:
         self._history: dict[str, list[Version]] = {}
         self._outbox: dict[int, OutboxEntry] = {}
         self.last_sequence = 0
+        self._identity = object()
+        self._changes = 0
+
+    def generation(self) -> object:
+        """Equal values: the same tools."""
+        return self._identity, self._changes
 
     def get(self, name: str) -> Version | None:
         return self._current.get(name)
@@ -101,6 +107,7 @@ class Contents:
             self.add_entry(entry)
 
     def add_version(self, version: Version) -> None:
+        self._changes += 1
         self._history.setdefault(version.name, []).append(version)
         known = version.name in self._current
         if version.deleted:

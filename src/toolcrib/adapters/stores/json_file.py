@@ -69,6 +69,11 @@ class JsonFileStore:
             version = contents.get(name)
         return None if version is None else version.text
 
+    def generation(self) -> object:
+        """Equal values: nothing was written between the two calls, by anybody."""
+        with self._reading() as contents:
+            return contents.generation()
+
     def query(self, where: Filter, *, limit: int | None = None, after: str | None = None) -> list[Record]:
         with self._reading() as contents:
             versions = list(islice(contents.matching(where, after), limit))

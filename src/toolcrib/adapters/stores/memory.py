@@ -38,6 +38,11 @@ class MemoryStore:
             self._contents.put(plan)
         return [version.record() for version in plan.versions]
 
+    def generation(self) -> object:
+        """Equal values: nothing was written between the two calls, by anybody."""
+        with self._lock:
+            return self._contents.generation()
+
     def query(self, where: Filter, *, limit: int | None = None, after: str | None = None) -> list[Record]:
         with self._lock:
             versions = list(islice(self._contents.matching(where, after), limit))

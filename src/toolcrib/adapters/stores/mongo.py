@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -19,7 +20,7 @@ from toolcrib.adapters.stores.changes import check_expected, document_text, new_
 from toolcrib.core.errors import InvalidQueryError, MissingDependencyError, StoreError
 from toolcrib.core.query import Filter
 from toolcrib.core.query.parsing import is_unicode
-from toolcrib.ports import Change, OutboxEntry, Record
+from toolcrib.ports import Change, Match, OutboxEntry, Record
 
 try:
     import pymongo
@@ -48,6 +49,8 @@ _Document = dict[str, Any]
 
 DEFAULT_DATABASE = "toolcrib"
 _FIRST_CONTACT_MS = 3000
+_WORD_ENDS = re.compile(r"[_.-]|(?<=[a-z0-9])(?=[A-Z])")
+_TEXT_WEIGHTS = {"words_of_name": 4, "document.tags": 2, "document.description": 1}
 _INDEXED = ("tool_type", "category", "tags", "capabilities", "execution_mode", "policy_rule_uri")
 
 
@@ -76,9 +79,11 @@ class MongoStore:
             options: dict[str, Any] = {"appname": "toolcrib", "retryWrites": True, "retryReads": True}
             if "serverselectiontimeoutms" not in url.lower():
                 options["serverSelectionTimeoutMS"] = _FIRST_CONTACT_MS
-            self._client: pymongo.MongoClient[_Document] = pymongo.MongoClient(url, connect=False, **options)
+            with warnings.catch_warnings():  # pymongo only warns of an option that it does not know
+                warnings.simplefilter("error", UserWarning)
+                self._client: pymongo.MongoClient[_Document] = pymongo.MongoClient(url, connect=False, **options)
             database = self._client.get_default_database(DEFAULT_DATABASE)
-        except (InvalidURI, ConfigurationError, ValueError) as error:
+        except (InvalidURI, ConfigurationError, ValueError, UserWarning) as error:
             raise StoreError(f"the address of the MongoDB store is wrong: {error}") from None
         self._database: Database[_Document] = database.with_options(
             write_concern=WriteConcern("majority", j=True), read_concern=ReadConcern("majority")
@@ -146,6 +151,18 @@ class MongoStore:
 
         return self._attempt(versions)
 
+    def search_text(self, text: str, *, limit: int = 10) -> list[Match]:
+        """Tools whose name, description and tags hold every word of ``text``, best first."""
+        words = [word for word in text.replace('"', " ").replace("\0", " ").split() if is_unicode(word)]
+        if not words or limit <= 0:
+            return []
+        question = {"$text": {"$search": " ".join(f'"{word}"' for word in words[:50])}}
+        score = {"$meta": "textScore"}
+        found = self._attempt(
+            lambda: list(self._tools.find(question, {"score": score}).sort([("score", score)]).limit(limit))
+        )
+        return [Match(row["_id"], row["score"] / (1 + row["score"]), f"holds {text!r}") for row in found]
+
     # Writing
 
     def commit(self, changes: Sequence[Change]) -> list[Record]:
@@ -192,6 +209,7 @@ class MongoStore:
         document = json.loads(write.text)
         deleted = change.document is None
         row = {"version": version, "etag": write.etag, "at": write.at, "document": encode(document)}
+        row["words_of_name"] = _WORD_ENDS.sub(" ", name)  # for the text index, which would take it for one word
         if old is not None:
             self._history.insert_one(_as_past(name, old), session=session)
         if deleted:
@@ -280,6 +298,13 @@ class MongoStore:
                     self._database.create_collection(collection.name)
             for field in _INDEXED:
                 self._tools.create_index([(f"document.{field}", 1), ("_id", 1)])
+            self._tools.create_index(
+                [(field, "text") for field in _TEXT_WEIGHTS],
+                name="tool_text",
+                weights=_TEXT_WEIGHTS,
+                default_language="none",
+                language_override="no_language",
+            )
             self._history.create_index([("name", 1), ("version", -1)], unique=True)
             self._ready = True
 
