@@ -233,9 +233,9 @@ class ToolRegistry:
 
 def _answer(spec: ToolSpec) -> ToolMetadata:
     """Metadata of its own for a caller, who may change it. What comes from the file has been checked already."""
-    values = {name: getattr(spec, name) for name in ToolMetadata.model_fields}
-    lists = {name: list(value) for name, value in values.items() if isinstance(value, tuple)}
-    return ToolMetadata.model_construct(**(values | lists))
+    given = ((name, getattr(spec, name)) for name in ToolMetadata.model_fields)
+    values: dict[str, Any] = {name: list(value) if isinstance(value, tuple) else value for name, value in given}
+    return ToolMetadata.model_construct(None, **values)
 
 
 class _MetadataCodec:

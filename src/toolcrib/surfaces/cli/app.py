@@ -117,7 +117,7 @@ def _told(program: str, error: Exception) -> int:
 
 
 def _usage(error: Exception) -> str:
-    text = error.format_message() if hasattr(error, "format_message") else str(error)
+    text = str(getattr(error, "format_message", error.__str__)())
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else ""
     sentence = " ".join(text.split()).rstrip(".?").replace(". Did you mean", "; did you mean")

@@ -69,10 +69,13 @@ def tell(desk: Desk, result: ToolResult) -> int:
         return 0
     hint = "; pass --yes to approve it" if result.error_code == "approval_required" else ""
     complain(desk.program, f"{result.error}{hint}")
-    status = {kind.code: answer.exit for kind, answer in ANSWERS.items() if hasattr(kind, "code")}.get(
-        result.error_code or "", EXIT_NO
-    )
-    return EXIT_NO if status == EXIT_FAILED else status
+    return _status(result.error_code or "")
+
+
+def _status(error_code: str) -> int:
+    """A call that was not made has its error's own status; one that was made and failed is a negative answer."""
+    answer = next((answer for kind, answer in ANSWERS.items() if getattr(kind, "code", "") == error_code), None)
+    return EXIT_NO if answer is None or answer.exit == EXIT_FAILED else answer.exit
 
 
 def live_registry(catalogue: Catalogue, name: str, approve: Approve | None) -> ToolRegistry:
