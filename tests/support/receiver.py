@@ -54,7 +54,11 @@ class Receiver:
             disable_nagle_algorithm = True
 
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                length = int(self.headers.get("Content-Length", 0))
+                body = self.rfile.read(length)
+                if len(body) < length:  # the sender died in the middle
+                    self.close_connection = True
+                    return
                 request = Received(self.path, {name.lower(): value for name, value in self.headers.items()}, body)
                 receiver.received.append(request)
                 status, headers, content = receiver.answer(request)
