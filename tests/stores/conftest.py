@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -10,7 +9,6 @@ from toolcrib.adapters.stores.json_file import JsonFileStore
 from toolcrib.adapters.stores.memory import MemoryStore
 from toolcrib.adapters.stores.mongo import MongoStore
 from toolcrib.adapters.stores.sqlite import SqliteStore
-from toolcrib.core.spec import ToolSpec
 from toolcrib.ports import Store
 
 STORES: dict[str, Callable[[pytest.FixtureRequest, Path], Callable[[], Store]]] = {
@@ -42,7 +40,3 @@ def store(open_store: Callable[[], Store]) -> Iterator[Store]:
 def lasting(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
     """A store that outlives its object."""
     return STORES[request.param](request, tmp_path)
-
-
-def tool(name: str, **fields: Any) -> dict[str, Any]:
-    return ToolSpec.parse({"name": name, "description": f"the tool {name}", **fields}).to_dict()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.stores.conftest import tool
+from tests.stores.specs import tool
 
 from toolcrib.core.errors import (
     ConflictError,
