@@ -10,6 +10,7 @@ import json
 import random
 import re
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
