@@ -85,7 +85,9 @@ def test_a_file_that_is_not_there_is_named(cli: Cli):
 
 @pytest.mark.parametrize("command", [["show", "ghost"], ["remove", "ghost"], ["check-compat", "ghost", "other"]])
 def test_what_is_not_there_is_status_3(cli: Cli, command: list[str]):
+    cli("tools", "add", "-f", written("add.json", ADD | {"name": "ghosts"}))
     missing = cli("tools", *command)
+    assert "did you mean 'ghosts'" in one_sentence(missing)
     assert missing.status == 3
     assert "'ghost'" in one_sentence(missing)
 

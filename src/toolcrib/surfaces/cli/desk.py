@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from toolcrib.core.errors import ToolNotFoundError
+
 if TYPE_CHECKING:
     from toolcrib.catalogue import Catalogue, Entry
     from toolcrib.core.spec import ToolSpec
@@ -26,6 +28,7 @@ StoreOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON, also on a terminal.", show_default=False)]
 
 BRAIN_SCHEME = "brain:"
+_GUESSED_FROM = 2000
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,11 @@ class Desk:
             catalogue = open_catalogue(self.store or None)
         try:
             yield catalogue
+        except ToolNotFoundError as error:
+            if "did you mean" in error.message:
+                raise
+            known = [entry.name for entry in catalogue.query(limit=_GUESSED_FROM).entries]
+            raise ToolNotFoundError(error.name, known) from None
         finally:
             catalogue.close()
 

@@ -61,7 +61,7 @@ def compatible(
     desk = desk_of(ctx, store, as_json)
     with desk.catalogue() as catalogue:
         names = [spec.name for spec in catalogue.compatible_with(name, tool_type or None, strict=strict)]
-        entries = [catalogue.entry(partner) for partner in names]
+        entries = list(catalogue.entries({"name": {"$in": names}}))
     print_tools(desk, entries)
 
 
