@@ -1,7 +1,8 @@
 """The application in this process, on each store."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,26 +24,46 @@ def settings(tmp_path: Path) -> Settings:
 Serve = Callable[[Settings], Awaitable[httpx.AsyncClient]]
 
 
+@asynccontextmanager
+async def lifespan(app: Application) -> AsyncIterator[None]:
+    """Start and end the application as a server does."""
+    to_app: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    from_app: asyncio.Queue[MutableMapping[str, Any]] = asyncio.Queue()
+    task = asyncio.create_task(app({"type": "lifespan"}, to_app.get, from_app.put))
+    await to_app.put({"type": "lifespan.startup"})
+    assert (await from_app.get())["type"] == "lifespan.startup.complete"
+    try:
+        yield
+    finally:
+        await to_app.put({"type": "lifespan.shutdown"})
+        assert (await from_app.get())["type"] == "lifespan.shutdown.complete"
+        await task
+
+
 @pytest.fixture
 async def serve() -> AsyncIterator[Serve]:
     """A client of an application with the given settings; everything is closed at the end."""
-    async with AsyncExitStack() as stack:
+    ends: list[tuple[asyncio.Event, asyncio.Task[None]]] = []
 
-        async def client_of(settings: Settings) -> httpx.AsyncClient:
-            app = application(settings)
-            stack.callback(_close, app)
-            transport = httpx.ASGITransport(app, client=("127.0.0.1", 50_000))
-            client = httpx.AsyncClient(transport=transport, base_url=BASE)
-            client.headers["x-test"] = "1"
-            client.app = app  # type: ignore[attr-defined]
-            return await stack.enter_async_context(client)
+    async def live(app: Application, started: asyncio.Event, ended: asyncio.Event) -> None:
+        async with lifespan(app):  # entered and left in one task
+            started.set()
+            await ended.wait()
 
-        yield client_of
+    async def client_of(settings: Settings) -> httpx.AsyncClient:
+        app = application(settings)
+        started, ended = asyncio.Event(), asyncio.Event()
+        ends.append((ended, asyncio.create_task(live(app, started, ended))))
+        await started.wait()
+        transport = httpx.ASGITransport(app, client=("127.0.0.1", 50_000))
+        client = httpx.AsyncClient(transport=transport, base_url=BASE)
+        client.app = app  # type: ignore[attr-defined]
+        return client
 
-
-def _close(app: Application) -> None:
-    app.service.close()
-    app.service.catalogue.close()
+    yield client_of
+    for ended, task in ends:
+        ended.set()
+        await task
 
 
 @pytest.fixture

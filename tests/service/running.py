@@ -7,10 +7,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import httpx
-
 from tests.support.processes import free_port
 
 _PROGRAM = Path(sys.executable).with_name("toolcrib")
@@ -34,7 +33,7 @@ class RunningService:
         }
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self, *, ready: bool = True, limits: str = "") -> "RunningService":
+    def start(self, *, ready: bool = True, limits: str = "") -> Self:
         command = [*_DIE_WITH_US, str(_PROGRAM), "serve", "--port", str(self.port), *self.options]
         if limits:
             command = ["sh", "-c", f'{limits}; exec "$@"', "sh", *command]
@@ -86,7 +85,7 @@ class RunningService:
                 total += int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
         return total
 
-    def __enter__(self) -> "RunningService":
+    def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(self, *_: object) -> None:

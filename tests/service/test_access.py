@@ -3,15 +3,15 @@
 import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-
 from tests.service.conftest import Serve
+
 from toolcrib.adapters.tokens import MongoTokens, Role, SqliteTokens, Tokens, issue
 from toolcrib.core.errors import SettingsError, UnauthenticatedError
 from toolcrib.settings import Settings
@@ -141,7 +141,7 @@ class Keys:
         self.ed = ed25519.Ed25519PrivateKey.generate()
 
     def jwks(self, *names: str) -> str:
-        made = {
+        made: dict[str, tuple[Any, Any]] = {
             "rsa": (jwt.algorithms.RSAAlgorithm, self.rsa),
             "ec": (jwt.algorithms.ECAlgorithm, self.ec),
             "ed": (jwt.algorithms.OKPAlgorithm, self.ed),
@@ -165,7 +165,8 @@ def claims(**changes: Any) -> dict[str, Any]:
 
 
 def signed(keys: Keys, kid: str = "rsa", **changes: Any) -> str:
-    key, algorithm = {"rsa": (keys.rsa, "RS256"), "ec": (keys.ec, "ES256"), "ed": (keys.ed, "EdDSA")}[kid]
+    made: dict[str, tuple[Any, str]] = {"rsa": (keys.rsa, "RS256"), "ec": (keys.ec, "ES256"), "ed": (keys.ed, "EdDSA")}
+    key, algorithm = made[kid]
     payload = {name: value for name, value in claims(**changes).items() if value is not None}
     return jwt.encode(payload, key, algorithm, headers={"kid": kid})
 
@@ -183,7 +184,9 @@ async def test_a_jwt_is_let_in_with_its_role(serve: Serve, settings: Settings, k
     )
     for kid in ("rsa", "ec", "ed"):
         assert (await client.get("/tools", headers=bearer(signed(keys, kid)))).status_code == 200
-        assert (await client.post("/tools", json={"tool_id": "a"}, headers=bearer(signed(keys, kid)))).status_code == 403
+        assert (
+            await client.post("/tools", json={"tool_id": "a"}, headers=bearer(signed(keys, kid)))
+        ).status_code == 403
     publisher = bearer(signed(keys, role=["other", "publisher", "reader"], sub="grace"))
     assert (await client.post("/tools", json={"tool_id": "a"}, headers=publisher)).status_code == 201
     admin = bearer(signed(keys, role="admin"))
@@ -214,7 +217,7 @@ def test_a_jwt_with_wrong_claims_is_refused(keys: Keys, changes: dict[str, Any])
 def test_forged_jwts_are_refused(keys: Keys) -> None:
     check = verifier(keys.pem())
     stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    unsigned = jwt.encode(claims(), None, "none")
+    unsigned = jwt.encode(claims(), cast("Any", None), "none")
     good = signed(keys)
     head, _, signature = good.split(".")
     payload = jwt.utils.base64url_encode(json.dumps(claims(role="admin")).encode()).decode()
@@ -299,13 +302,21 @@ def test_loopback_names(host: str) -> None:
     assert is_loopback(host)
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "example.org", "localhost.evil.org", "127.0.0.1.evil.org", "10.0.0.1", ""])
+@pytest.mark.parametrize(
+    "host", ["0.0.0.0", "::", "example.org", "localhost.evil.org", "127.0.0.1.evil.org", "10.0.0.1", ""]
+)
 def test_names_that_are_not_loopback(host: str) -> None:
     assert not is_loopback(host)
 
 
 def test_host_names() -> None:
-    assert [host_name(text) for text in ("A.b:80", "[::1]:80", "[::1]", "a", "::1")] == ["a.b", "::1", "::1", "a", "::1"]
+    assert [host_name(text) for text in ("A.b:80", "[::1]:80", "[::1]", "a", "::1")] == [
+        "a.b",
+        "::1",
+        "::1",
+        "a",
+        "::1",
+    ]
 
 
 def check(origins: Origins, host: str, origin: str = "", site: str = "", mode: str = "", method: str = "GET") -> None:

@@ -5,9 +5,9 @@ from typing import Any
 
 import httpx
 import pytest
-
 from tests.service.bundles import SPEC, bundle
 from tests.service.conftest import Serve, app_of
+
 from toolcrib.settings import Settings
 
 TEXT_IN = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
@@ -82,8 +82,8 @@ async def test_etags(client: httpx.AsyncClient) -> None:
     assert (await client.get("/tools/a", headers={"if-none-match": first})).status_code == 200
 
     for method in ("PUT", "DELETE"):
-        body = {"json": {"tool_type": "y"}} if method == "PUT" else {}
-        refused = await client.request(method, "/tools/a", headers={"if-match": first}, **body)
+        body = {"tool_type": "y"} if method == "PUT" else None
+        refused = await client.request(method, "/tools/a", headers={"if-match": first}, json=body)
         assert (refused.status_code, refused.json()["code"]) == (412, "precondition_failed")
     assert (await client.put("/tools/a", json={}, headers={"if-match": "nonsense"})).status_code == 412
     assert (await client.delete("/tools/a", headers={"if-match": second})).status_code == 200
@@ -132,7 +132,11 @@ async def test_definitions(client: httpx.AsyncClient) -> None:
 
 
 async def test_compatibility(client: httpx.AsyncClient) -> None:
-    for name, kind, refuses in (("playwright", "browser", ["selenium"]), ("selenium", "browser", []), ("bs4", "parser", [])):
+    for name, kind, refuses in (
+        ("playwright", "browser", ["selenium"]),
+        ("selenium", "browser", []),
+        ("bs4", "parser", []),
+    ):
         metadata = {"toolcrib": {"incompatible_with": refuses}} if refuses else {}
         await create(client, {"tool_id": name, "tool_type": kind, "tool_metadata": metadata})
     fits = (await client.post("/tools/check-compat", json={"tools": ["playwright", "bs4"]})).json()
@@ -140,7 +144,7 @@ async def test_compatibility(client: httpx.AsyncClient) -> None:
     clash = (await client.post("/tools/check-compat", json={"tools": ["playwright", "selenium", "bs4"]})).json()
     assert (clash["compatible"], clash["answer"]) == (False, "Non compatible")
     assert len(clash["verdicts"]) == 3
-    assert [v for v in clash["verdicts"] if not v["compatible"]][0]["rule"] == "refused"
+    assert next(v for v in clash["verdicts"] if not v["compatible"])["rule"] == "refused"
     found = (await client.get("/tools/playwright/compatible")).json()
     assert [entry["tool_id"] for entry in found] == ["bs4"]
     missing = await client.post("/tools/check-compat", json={"tools": ["playwright", "nobody"]})

@@ -181,7 +181,7 @@ class MongoTokens:
         try:
             return method(*args, **options)
         except self._failure as error:
-            raise StoreError(f"the token collection did not answer: {error:.200}") from None
+            raise StoreError(f"the token collection did not answer: {str(error)[:200]}") from None
 
 
 def _from_mongo(document: dict[str, Any]) -> TokenRecord:

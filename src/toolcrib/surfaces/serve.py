@@ -25,7 +25,7 @@ from toolcrib import __version__
 from toolcrib.adapters.tokens import Role, Tokens, open_tokens
 from toolcrib.bootstrap import open_blobs, open_catalogue, open_outbox, seed_samples
 from toolcrib.catalogue import Catalogue
-from toolcrib.catalogue.bundles import collect_orphans, remove_bundle
+from toolcrib.catalogue.bundles import collect_orphans
 from toolcrib.core.errors import MissingDependencyError, SettingsError, ToolcribError, UnavailableError
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.registry.execution import Guard as RunGuard
@@ -133,7 +133,7 @@ def application(settings: Settings) -> Application:
         log_requests=settings.log_requests,
     )
     door = _mcp_door(catalogue, service.runs)
-    start, stop = _lifetime(catalogue, blobs, tokens, door)
+    start, stop = _lifetime(catalogue, blobs, tokens, open_outbox(settings, catalogue.store), door)
     return create_application(
         service, mounts={"/mcp": (Role.PUBLISHER, door)} if door else None, start=start, stop=stop
     )
@@ -180,7 +180,7 @@ def bearer_of(settings: Settings) -> Bearer | None:
 
 
 def _lifetime(
-    catalogue: Catalogue, blobs: Blobs, tokens: Tokens, door: HttpDoor | None
+    catalogue: Catalogue, blobs: Blobs, tokens: Tokens, outbox: OutboxDeliverer | None, door: HttpDoor | None
 ) -> tuple[Callable[[], Awaitable[None]], Callable[[], Awaitable[None]]]:
     background: list[asyncio.Task[None]] = []
 

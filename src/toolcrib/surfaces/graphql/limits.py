@@ -23,6 +23,7 @@ from toolcrib.surfaces.graphql.schema import DEFAULT_LIMIT
 
 MAX_TOKENS = 4_000
 MAX_DEPTH = 15
+MAX_NESTING = 30
 MAX_FIELDS = 400
 MAX_ROOT_FIELDS = 20
 MAX_COST = 200_000
@@ -53,7 +54,7 @@ class _Counter:
 
     def count(self, selections: SelectionSetNode | None, level: int = 0) -> _Count:
         total = _Count()
-        _within("depth", level, MAX_DEPTH)
+        _within("nesting", level, MAX_NESTING)
         for node in selections.selections if selections else ():
             if isinstance(node, FieldNode):
                 inner = self.count(node.selection_set, level + 1)
@@ -73,7 +74,7 @@ class _Counter:
         return self._counted[name]
 
     def root_fields(self, selections: SelectionSetNode, level: int = 0) -> list[FieldNode]:
-        _within("depth", level, MAX_DEPTH)
+        _within("nesting", level, MAX_NESTING)
         found: list[FieldNode] = []
         for node in selections.selections:
             if isinstance(node, FieldNode):

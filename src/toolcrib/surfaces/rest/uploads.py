@@ -54,7 +54,7 @@ class _Form:
         try:
             self._parser.write(piece)
         except FormParserError as error:
-            raise InvalidBundleError(f"the upload is not valid multipart/form-data: {error:.200}") from None
+            raise InvalidBundleError(f"the upload is not valid multipart/form-data: {str(error)[:200]}") from None
 
     def _begin(self) -> None:
         self._parts += 1
