@@ -1,5 +1,7 @@
 """A small web for the browser tests, on loopback: pages of every kind that browsers meet, and a log of who asked."""
 
+# ruff: noqa: E501  pages are written as they are served
+
 from __future__ import annotations
 
 import json
@@ -157,8 +159,14 @@ navigator.mediaDevices?.getUserMedia({audio: true}).then(() => { asked.push('mic
 
 
 def large_page(rows: int = 4000) -> str:
-    parts = [f'<tr><td>{n}</td><td>Product number {n}</td><td><a href="/p/{n}">Open product {n}</a></td><td>{n * 3}.50</td></tr>' for n in range(rows)]
-    cards = [f'<article class="card"><h3>Card {n}</h3><p>Some words about card {n}, enough to fill a line or two.</p><button>Buy {n}</button></article>' for n in range(1000)]
+    parts = [
+        f'<tr><td>{n}</td><td>Product number {n}</td><td><a href="/p/{n}">Open product {n}</a></td><td>{n * 3}.50</td></tr>'
+        for n in range(rows)
+    ]
+    cards = [
+        f'<article class="card"><h3>Card {n}</h3><p>Some words about card {n}, enough to fill a line or two.</p><button>Buy {n}</button></article>'
+        for n in range(1000)
+    ]
     return f"<!doctype html><title>Large</title><h1>Large page</h1><main><table><thead><tr><th>Id</th><th>Name</th><th>Link</th><th>Price</th></tr></thead>{''.join(parts)}</table>{''.join(cards)}<button id='last'>The very last button</button></main>"
 
 
@@ -194,7 +202,7 @@ class Web:
     def paths(self) -> list[str]:
         return [path for _, path, _, _ in self.requests]
 
-    def page(self, path: str, query: dict[str, str]) -> tuple[int, str, str, dict[str, str]]:
+    def page(self, path: str, query: dict[str, str]) -> tuple[int, str, str, dict[str, str]]:  # noqa: C901  a table
         """Status, type, body and headers of a path."""
         html = "text/html; charset=utf-8"
         static = {
@@ -231,10 +239,18 @@ class Web:
         if path == "/search":
             return 200, html, RESULTS.format(query=query.get("q", "")), {}
         if path == "/search.json":
-            hits = [{"title": f"Hit {n} for {query.get('q', '')}", "url": f"https://{n}.example/", "content": f"text {n}"} for n in range(20)]
+            hits = [
+                {"title": f"Hit {n} for {query.get('q', '')}", "url": f"https://{n}.example/", "content": f"text {n}"}
+                for n in range(20)
+            ]
             return 200, "application/json", json.dumps({"results": hits}), {}
         if path == "/set-login":
-            return 200, html, "<title>Logged in</title><script>localStorage.setItem('user','ada')</script>in", {"Set-Cookie": "login=tok-123; Path=/"}
+            return (
+                200,
+                html,
+                "<title>Logged in</title><script>localStorage.setItem('user','ada')</script>in",
+                {"Set-Cookie": "login=tok-123; Path=/"},
+            )
         return 404, html, "<title>Not found</title><h1>Not found</h1>", {}
 
 
@@ -251,9 +267,11 @@ class _Handler(BaseHTTPRequestHandler):
         if parts.path in ("/submitted", "/login") and self.command == "POST":
             fields = parse_qs(body.decode(), keep_blank_values=True)
             content = f"<!doctype html><title>Submitted</title><h1>Thank you</h1><pre>{json.dumps(fields)}</pre>"
-            return self._send(200, "text/html; charset=utf-8", content, {})
+            self._send(200, "text/html; charset=utf-8", content, {})
+            return
         if parts.path == "/echo-headers":
-            return self._send(200, "application/json", json.dumps(dict(self.headers)), {})
+            self._send(200, "application/json", json.dumps(dict(self.headers)), {})
+            return
         if parts.path == "/redirect":
             query["to"] = parts.query.partition("to=")[2]
         self._send(*self.web.page(parts.path, query))

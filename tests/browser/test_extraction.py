@@ -1,8 +1,11 @@
 """Reading pages: text, content, tables, links, structured data, outlines and pictures."""
 
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import base64
+from typing import Any
 
 import pytest
 
@@ -63,7 +66,13 @@ async def test_cells_that_span_are_repeated(agent: Agent, web: Web) -> None:
 async def test_extract_links(agent: Agent, web: Web) -> None:
     await agent("goto", url=web.url)
     links = await agent("extract_links")
-    assert [link["text"] for link in links["links"]] == ["Pricing", "Contact us", "Documentation", "Create an account", "Fine print"]
+    assert [link["text"] for link in links["links"]] == [
+        "Pricing",
+        "Contact us",
+        "Documentation",
+        "Create an account",
+        "Fine print",
+    ]
     one = await agent("extract_links", contains="contact")
     assert (one["total"], one["links"][0]["url"]) == (1, f"{web.url}/contact")
     await agent("click", selector=one["links"][0]["handle"])
@@ -102,17 +111,27 @@ async def test_extract_structured_from_everything_a_page_says(agent: Agent, web:
 
 async def test_extract_structured_lists(agent: Agent, web: Web) -> None:
     await agent("goto", url=f"{web.url}/product")
-    prices = {"type": "array", "items": {"type": "object", "required": ["size"], "properties": {"size": {"type": "string"}, "price": {"type": "number"}}}}
+    prices = {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["size"],
+            "properties": {"size": {"type": "string"}, "price": {"type": "number"}},
+        },
+    }
     answer = await agent("extract_structured", schema=prices)
     assert answer["data"] == [{"size": "S", "price": 10.5}, {"size": "L", "price": 1299.0}]
-    reviews = {"type": "array", "items": {"type": "object", "properties": {"title": {"type": "string"}, "stars": {"type": "integer"}}}}
+    reviews = {
+        "type": "array",
+        "items": {"type": "object", "properties": {"title": {"type": "string"}, "stars": {"type": "integer"}}},
+    }
     for arguments in ({}, {"items": "li.review", "selectors": {"title": "h3", "stars": ".stars"}}):
         answer = await agent("extract_structured", schema=reviews, **arguments)
         assert answer["data"] == [{"title": "Solid", "stars": 5}, {"title": "Heavy", "stars": 3}]
 
 
 async def test_extract_structured_lets_a_model_fill_the_gaps(agent: Agent, web: Web) -> None:
-    async def model(task: str, material: dict) -> dict:
+    async def model(task: str, material: dict[str, Any]) -> dict[str, Any]:
         assert (task, material["missing"]) == ("extract", ["mood"])
         assert "Claw hammer" in material["text"]
         return {"name": "not asked for", "mood": "sturdy"}
@@ -192,7 +211,9 @@ async def test_snapshot_of_a_large_page_fits_and_pages(agent: Agent, web: Web) -
 
 async def test_snapshot_pages_leave_nothing_out(agent: Agent, web: Web) -> None:
     await agent("goto", url=web.url)
-    await agent.session.page.set_content("<ul>" + "".join(f"<li><a href='/{n}'>Link {n}</a></li>" for n in range(300)) + "</ul>")
+    await agent.session.page.set_content(
+        "<ul>" + "".join(f"<li><a href='/{n}'>Link {n}</a></li>" for n in range(300)) + "</ul>"
+    )
     seen, number = "", 1
     while True:
         shown = await agent("snapshot", page=number, max_tokens=600)

@@ -1,5 +1,7 @@
 """Whole forms: read, filled in, sent."""
 
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import json
@@ -13,7 +15,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 async def _sent(agent: Agent) -> dict[str, list[str]]:
-    return json.loads(await agent.text("pre"))
+    sent: dict[str, list[str]] = json.loads(await agent.text("pre"))
+    return sent
 
 
 async def test_get_form_lists_the_fields(agent: Agent, web: Web) -> None:
@@ -21,7 +24,11 @@ async def test_get_form_lists_the_fields(agent: Agent, web: Web) -> None:
     form = (await agent("get_form"))["forms"][0]
     fields = {field["name"]: field for field in form["fields"]}
     assert (form["name"], form["method"], form["action"]) == ("Sign up", "post", f"{web.url}/submitted")
-    assert (fields["email"]["label"], fields["email"]["value"], fields["email"]["required"]) == ("Email address", "old@example.com", True)
+    assert (fields["email"]["label"], fields["email"]["value"], fields["email"]["required"]) == (
+        "Email address",
+        "old@example.com",
+        True,
+    )
     assert fields["country"]["options"] == ["choose", "Norway", "Sweden"]
     assert fields["news"]["checked"] is False
     assert [button["name"] for button in form["buttons"]] == ["Create account", "Start over"]
@@ -39,7 +46,12 @@ async def test_fill_form_by_label_name_and_placeholder(agent: Agent, web: Web) -
         },
         submit=True,
     )  # fmt: skip
-    assert done["filled"][0] | {"matched": None} == {"field": "Email address", "matched": None, "before": "old@example.com", "after": "ada@example.com"}
+    assert done["filled"][0] | {"matched": None} == {
+        "field": "Email address",
+        "matched": None,
+        "before": "old@example.com",
+        "after": "ada@example.com",
+    }
     assert done["submitted"]["navigated"] is True
     assert await _sent(agent) == {
         "email": ["ada@example.com"], "fullname": ["Ada"], "city": ["Oslo"], "password": ["s3cret"], "country": ["no"], "sizes": ["S", "M"],

@@ -12,7 +12,14 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 @pytest.mark.parametrize(
     ("selector", "by"),
-    [("#counter", "css"), ("Count", "words"), ("count button", "words"), ("//button[@id='counter']", "xpath"), ("css=#counter", "css"), ("Cuont", "words")],
+    [
+        ("#counter", "css"),
+        ("Count", "words"),
+        ("count button", "words"),
+        ("//button[@id='counter']", "xpath"),
+        ("css=#counter", "css"),
+        ("Cuont", "words"),
+    ],
 )
 async def test_click_takes_selectors_and_words(agent: Agent, web: Web, selector: str, by: str) -> None:
     await agent("goto", url=web.url)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.browser.conftest import Agent
@@ -19,7 +21,9 @@ async def test_goto_tells_where_it_came_out(agent: Agent, web: Web) -> None:
     assert (await agent("goto", url=f"{web.url}/status/404"))["status"] == 404
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "chrome://version", "javascript:alert(1)", "view-source:file:///etc/passwd"])
+@pytest.mark.parametrize(
+    "url", ["file:///etc/passwd", "chrome://version", "javascript:alert(1)", "view-source:file:///etc/passwd"]
+)
 async def test_goto_opens_web_addresses_only(agent: Agent, url: str) -> None:
     result = await agent.try_("goto", url=url)
     assert (result.success, result.error_code) == (False, "domain_denied")
@@ -64,9 +68,9 @@ async def test_navigate_says_what_there_is_instead(agent: Agent, web: Web) -> No
 
 
 async def test_navigate_asks_the_model_where_its_own_means_end(agent: Agent, web: Web) -> None:
-    asked = {}
+    asked: dict[str, Any] = {}
 
-    async def model(task: str, material: dict) -> dict:
+    async def model(task: str, material: dict[str, Any]) -> dict[str, Any]:
         asked.update(material, task=task)
         link = next(link for link in material["links"] if link["text"] == "Pricing")
         return {"handle": link["handle"]}
@@ -98,9 +102,17 @@ async def test_refresh_loads_anew(agent: Agent, web: Web) -> None:
 
 async def test_tabs(agent: Agent, web: Web) -> None:
     await agent("goto", url=web.url)
-    assert await agent("new_tab", url=f"{web.url}/docs") == {"tab": "t2", "url": f"{web.url}/docs", "title": "Docs", "status": 200}
+    assert await agent("new_tab", url=f"{web.url}/docs") == {
+        "tab": "t2",
+        "url": f"{web.url}/docs",
+        "title": "Docs",
+        "status": 200,
+    }
     listed = (await agent("list_tabs"))["tabs"]
-    assert [(tab["tab"], tab["title"], tab["current"]) for tab in listed] == [("t1", "Toolworks", False), ("t2", "Docs", True)]
+    assert [(tab["tab"], tab["title"], tab["current"]) for tab in listed] == [
+        ("t1", "Toolworks", False),
+        ("t2", "Docs", True),
+    ]
     assert (await agent("switch_tab", tab="1"))["title"] == "Toolworks"
     assert (await agent("switch_tab", tab="/docs"))["tab"] == "t2"
     assert (await agent("close_tab"))["tab"] == "t1"

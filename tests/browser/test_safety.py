@@ -110,19 +110,42 @@ async def test_no_page_gets_out_by_any_means(guarded: BrowserSession, web: Web, 
         with pytest.raises(BlockingIOError):
             udp.recv(100)
     assert {"fetch", "redirect", "xhr", "websocket", "eventsource", "worker", "sw"} <= tried
-    assert {"image", "script", "style", "frame", "frameredirect", "fetch", "fetchredirect", "xhr", "worker", "popup"} <= refused
+    assert {
+        "image",
+        "script",
+        "style",
+        "frame",
+        "frameredirect",
+        "fetch",
+        "fetchredirect",
+        "xhr",
+        "worker",
+        "popup",
+    } <= refused
     assert "serviceworker" in refused
     assert world.requests == []
 
 
-async def test_without_rules_the_same_page_does_get_out(chromium: Chromium, web: Web, world: Web, agent_of: Agents) -> None:
+async def test_without_rules_the_same_page_does_get_out(
+    chromium: Chromium, web: Web, world: Web, agent_of: Agents
+) -> None:
     web.other = f"http://localhost:{world.port}"
     async with BrowserSession(chromium=chromium) as session:
         await agent_of(session).try_("goto", url=f"{web.url}/escape")
         await asyncio.sleep(1)
     ways = {path.rpartition("how=")[2] for path in world.paths()}
     world.requests.clear()
-    assert {"image", "script", "frame", "frameredirect", "fetchredirect", "websocket", "worker", "popup", "beacon"} <= ways
+    assert {
+        "image",
+        "script",
+        "frame",
+        "frameredirect",
+        "fetchredirect",
+        "websocket",
+        "worker",
+        "popup",
+        "beacon",
+    } <= ways
     assert "serviceworker" not in ways
 
 
@@ -149,7 +172,9 @@ async def test_a_hostile_page(session: BrowserSession, agent: Agent, web: Web) -
     assert (await agent("goto", url=web.url))["title"] == "Toolworks"
 
 
-async def test_secrets_are_typed_and_nowhere_else(chromium: Chromium, web: Web, tmp_path: Path, agent_of: Agents, caplog: pytest.LogCaptureFixture) -> None:
+async def test_secrets_are_typed_and_nowhere_else(
+    chromium: Chromium, web: Web, tmp_path: Path, agent_of: Agents, caplog: pytest.LogCaptureFixture
+) -> None:
     password = 'pä"ss & w<ord/1'
     caplog.set_level(logging.DEBUG)
     session = BrowserSession(chromium=chromium, secrets={"password": password}, folder=tmp_path / "files", trace=True)
@@ -161,14 +186,19 @@ async def test_secrets_are_typed_and_nowhere_else(chromium: Chromium, web: Web, 
             await agent.try_("type", selector="User", text="ada {{ password }}"),
             await agent.try_("get_form"),
             await agent.try_("get_element_info", selector="#pw"),
-            await agent.try_("extract_structured", schema={"type": "object", "properties": {"password": {"type": "string"}}}),
+            await agent.try_(
+                "extract_structured", schema={"type": "object", "properties": {"password": {"type": "string"}}}
+            ),
             await agent.try_("evaluate_javascript", script="document.querySelector('#pw').value"),
             await agent.try_("snapshot"),
         ]
         assert await agent.js("document.querySelector('#pw').value") == password
         assert await agent.js("getComputedStyle(document.querySelector('#pw')).webkitTextSecurity") == "disc"
         told.append(await agent.try_("submit"))
-        told += [await agent.try_(name) for name in ("extract_text", "get_page_content", "network_requests", "debug", "console_messages")]
+        told += [
+            await agent.try_(name)
+            for name in ("extract_text", "get_page_content", "network_requests", "debug", "console_messages")
+        ]
         told.append(await agent.try_("goto", url=f"{web.url}/search?q={password}"))
         told.append(await agent.try_("click", selector=f"a button called {password}", timeout=50))
         script = session.script().save(tmp_path / "script.json")
@@ -189,7 +219,10 @@ async def test_secrets_are_typed_and_nowhere_else(chromium: Chromium, web: Web, 
 
 
 async def test_a_secret_goes_only_to_its_domains(chromium: Chromium, web: Web, agent_of: Agents) -> None:
-    secrets = {"token": Secret("tok-987", domains=("bank.example",)), "local": Secret("loc-987", domains=("127.0.0.1",))}
+    secrets = {
+        "token": Secret("tok-987", domains=("bank.example",)),
+        "local": Secret("loc-987", domains=("127.0.0.1",)),
+    }
     async with BrowserSession(chromium=chromium, secrets=secrets) as session:
         agent = agent_of(session)
         await agent("goto", url=f"{web.url}/login")

@@ -6,6 +6,7 @@ import json
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,9 @@ async def test_cookies(agent: Agent, web: Web) -> None:
     assert (await agent.try_("set_cookie", name="x", value="y")).error_code == "invalid_arguments"
 
 
-async def test_a_login_survives_in_a_saved_state(agent: Agent, web: Web, chromium: Chromium, agent_of: Callable[[BrowserSession], Agent]) -> None:
+async def test_a_login_survives_in_a_saved_state(
+    agent: Agent, web: Web, chromium: Chromium, agent_of: Callable[[BrowserSession], Agent]
+) -> None:
     await agent("goto", url=f"{web.url}/set-login")
     saved = await agent("save_state", file="login")
     assert saved == {"file": "login.json", "cookies": 1, "origins": 1}
@@ -68,7 +71,10 @@ async def test_network_requests(agent: Agent, web: Web) -> None:
     seen = await agent("network_requests", contains="/api/")
     assert [(entry["method"], entry["status"], entry["kind"]) for entry in seen["requests"]] == [("GET", 200, "fetch")]
     failed = await agent("network_requests", failed_only=True)
-    assert {entry["url"].rpartition("/")[2]: entry["status"] for entry in failed["requests"]} == {"500": 500, "pixel.png": 404}
+    assert {entry["url"].rpartition("/")[2]: entry["status"] for entry in failed["requests"]} == {
+        "500": 500,
+        "pixel.png": 404,
+    }
 
 
 async def test_block_resources(agent: Agent, web: Web) -> None:
@@ -141,7 +147,10 @@ async def test_mock_route(agent: Agent, web: Web) -> None:
     await agent("wait_for_text", text="user Real")
 
 
-@pytest.mark.parametrize(("path", "first"), [("/search?q={query}", "First about red pandas"), ("/search.json?q={query}", "Hit 0 for red pandas")])
+@pytest.mark.parametrize(
+    ("path", "first"),
+    [("/search?q={query}", "First about red pandas"), ("/search.json?q={query}", "Hit 0 for red pandas")],
+)
 async def test_search_with_a_configured_engine(agent: Agent, web: Web, path: str, first: str) -> None:
     await agent("goto", url=web.url)
     assert (await agent.try_("search", query="red pandas")).error_code == "missing_config"
@@ -155,7 +164,7 @@ async def test_search_with_a_configured_engine(agent: Agent, web: Web, path: str
 
 
 async def test_search_with_a_function(agent: Agent) -> None:
-    async def provider(session: BrowserSession, query: str, limit: int) -> list[dict]:
+    async def provider(session: BrowserSession, query: str, limit: int) -> list[dict[str, str]]:
         return [{"title": query, "url": f"https://{n}.example", "snippet": ""} for n in range(limit + 1)]
 
     agent.session.search = provider
@@ -168,11 +177,13 @@ async def test_captchas(agent: Agent, web: Web) -> None:
     assert (await agent("wait_for_captcha_resolved"))["was_present"] is False
     await agent("goto", url=f"{web.url}/captcha")
     found = (await agent("detect_captcha"))["captchas"]
-    assert [(captcha["kind"], captcha["site_key"], captcha["solved"]) for captcha in found] == [("recaptcha", "key-123", False)]
+    assert [(captcha["kind"], captcha["site_key"], captcha["solved"]) for captcha in found] == [
+        ("recaptcha", "key-123", False)
+    ]
     assert (await agent.try_("wait_for_captcha_resolved", timeout=300)).error_code == "timeout"
     assert (await agent.try_("solve_captcha")).error_code == "missing_config"
 
-    async def solver(captcha: dict) -> str:
+    async def solver(captcha: dict[str, Any]) -> str:
         return f"token for {captcha['site_key']}"
 
     agent.session.captcha_solver = solver

@@ -75,7 +75,12 @@ async def test_complete_and_fail_end_the_task(agent: Agent) -> None:
     assert (done.success, done.data, done.is_terminal) == (True, {"summary": "Found it", "result": {"price": 3}}, True)
     assert agent.session.task["status"] == "complete"
     failed = await agent.try_("fail", reason="The shop is closed", recoverable=True)
-    assert (failed.success, failed.error, failed.error_code, failed.is_terminal) == (False, "The shop is closed", "task_failed", True)
+    assert (failed.success, failed.error, failed.error_code, failed.is_terminal) == (
+        False,
+        "The shop is closed",
+        "task_failed",
+        True,
+    )
     assert failed.metadata["recoverable"] is True
     assert (await agent.try_("fail", reason="No")).metadata["recoverable"] is False
 

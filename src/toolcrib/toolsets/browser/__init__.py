@@ -40,7 +40,7 @@ __all__ = [
 
 
 def browser_registry(session: BrowserSession, **options: Any) -> ToolRegistry:
-    """Every browser tool, bound to the session. ``options`` are those of ToolRegistry: safety ceiling, approval, audit."""
+    """Every browser tool, bound to the session; ``options`` are ToolRegistry's: a safety ceiling, approval, audit."""
     return ToolRegistry((definition.bind(session) for definition in definitions().values()), **options)
 
 

@@ -7,7 +7,7 @@ import contextlib
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from toolcrib import MissingDependencyError
 from toolcrib.toolsets.browser.guard import BROWSERS_OWN_HOST
@@ -113,7 +113,7 @@ class Chromium:
                 await browser.close()
         await playwright.stop()
 
-    async def __aenter__(self) -> Chromium:
+    async def __aenter__(self) -> Self:
         await self.browser()
         return self
 

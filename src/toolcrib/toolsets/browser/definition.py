@@ -70,7 +70,7 @@ class Definition:
 
 class _NoSession:
     async def call(self, definition: Definition, arguments: dict[str, Any]) -> ToolResult:
-        raise AssertionError("a spec is not run")
+        raise AssertionError(f"{definition.name} was run without a session, with {arguments!r}")
 
 
 def browser_tool(

@@ -37,9 +37,10 @@ class _Pattern:
         try:
             parts = urlsplit(given if "://" in given else f"//{given}")
             host, port = parts.hostname or "", parts.port
+            extra = parts.path.strip("/") + parts.query
         except ValueError:
-            host, port = "", None
-        if not host or parts.path not in ("", "/") or parts.query:
+            host, port, extra = "", None, ""
+        if not host or extra:
             raise SettingsError(
                 f"the domain rule {text!r} is not a host; write it like 'example.com' or '*.example.com:8080'"
             )

@@ -128,6 +128,9 @@ async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 async def _answer(writer: asyncio.StreamWriter, status: str, reason: str, *, refused: bool = True) -> None:
     body = f"Toolcrib did not open this address: {reason}.\n".encode()
     mark = f"{REFUSED_HEADER}: 1\r\n" if refused else ""
-    head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\n{mark}Connection: close\r\n\r\n"
+    head = (
+        f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+        f"Content-Length: {len(body)}\r\n{mark}Connection: close\r\n\r\n"
+    )
     writer.write(head.encode() + body)
     await writer.drain()

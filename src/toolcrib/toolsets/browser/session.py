@@ -19,7 +19,13 @@ from toolcrib import ToolResult
 from toolcrib.toolsets.browser.chromium import Chromium
 from toolcrib.toolsets.browser.definition import Definition, definitions
 from toolcrib.toolsets.browser.domains import DomainRules
-from toolcrib.toolsets.browser.failures import BrowserCrashedError, BrowserError, DomainDeniedError, translated
+from toolcrib.toolsets.browser.failures import (
+    BrowserCrashedError,
+    BrowserError,
+    DomainDeniedError,
+    ElementNotFoundError,
+    translated,
+)
 from toolcrib.toolsets.browser.guard import GuardProxy
 from toolcrib.toolsets.browser.page import CALL, SCRIPT
 from toolcrib.toolsets.browser.recording import Replay, Script, Step, replay, step_of
@@ -38,6 +44,7 @@ CaptchaSolver = Callable[[dict[str, Any]], Awaitable[str]]
 
 _log = logging.getLogger("toolcrib.browser")
 _MISSING = object()
+_SETTLING_MS = 5000
 
 
 @dataclass(eq=False, kw_only=True)
@@ -51,7 +58,7 @@ class BrowserSession:
     name: str = "default"
     chromium: Chromium | str = ""
     headless: bool = True
-    domains: DomainRules = DomainRules()
+    domains: DomainRules = field(default_factory=DomainRules)
     secrets: Mapping[str, str | Secret] = field(default_factory=dict, repr=False)
     folder: Path | str = ""
     uploads: Path | str = ""
@@ -212,7 +219,8 @@ class BrowserSession:
     async def ready(self) -> None:
         """Have a living page, or tell once that it died."""
         if self._context is None:
-            return await self.start()
+            await self.start()
+            return
         if not self._browser.running:
             await self._drop()
             raise BrowserCrashedError(
@@ -233,9 +241,12 @@ class BrowserSession:
             try:
                 answer = await self._asked(frame, function, argument)
             except Error as error:
-                if missing is _MISSING or not _passing(error):
+                if not _passing(error):
                     raise
-                return missing
+                if missing is not _MISSING:
+                    return missing
+                await frame.wait_for_load_state("domcontentloaded", timeout=_SETTLING_MS)
+                answer = await self._asked(frame, function, argument)
             if answer["next"] > self._next_handle:
                 self._owners.append((self._next_handle, frame))
                 self._next_handle = answer["next"]
@@ -247,6 +258,10 @@ class BrowserSession:
         try:
             return await frame.evaluate(CALL, [function, argument, self._next_handle])
         except Error as error:
+            if "Cannot read properties of null" in str(error) and argument.get("handle"):
+                raise ElementNotFoundError(
+                    f"the element {argument['handle']!r} went away in the middle of the call; take a new snapshot"
+                ) from None
             if "(reading 'call')" not in str(error):
                 raise
             await frame.evaluate(SCRIPT)  # a document that came about without ours, such as an error page
@@ -262,7 +277,7 @@ class BrowserSession:
         return frames
 
     def check_url(self, url: str) -> str:
-        """The address to open, or DomainDeniedError. Files of this machine and the browser's own pages are never opened."""
+        """The address to open, or DomainDeniedError: never a file of this machine or a page of the browser's own."""
         full = url.strip()
         scheme, colon, rest = full.partition(":")
         if not colon or (rest[:1].isdigit() and not rest.startswith("//")) or "." in scheme or not full:
@@ -287,7 +302,7 @@ class BrowserSession:
     # Calls
 
     async def call(self, definition: Definition, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool: what goes wrong is told in the result, secrets are taken out of it, and the call is remembered."""
+        """Run a tool. What goes wrong is told in the result, secrets are taken out of it, the call is remembered."""
         from playwright.async_api import Error
 
         try:
@@ -319,7 +334,8 @@ class BrowserSession:
     def _remember(self, definition: Definition, arguments: dict[str, Any], result: ToolResult) -> None:
         category = str(definition.fields["category"])
         url = str(self.hidden.redact(self.url))
-        self.steps.append(step_of(definition.name, category, self.hidden.redact(arguments), result, url))
+        told = {name: self.hidden.redact(value) for name, value in arguments.items()}
+        self.steps.append(step_of(definition.name, category, told, result, url))
         _log.debug("%s %s: %s", self.name, definition.name, result.error_code or "done")
 
     def script(self) -> Script:
@@ -327,7 +343,7 @@ class BrowserSession:
         return Script(tuple(self.steps))
 
     async def replay(self, script: Script, *, go_on: bool = False) -> Replay:
-        """Play a script in this session, without a model and without the registry's approval: a script is approved whole."""
+        """Play a script in this session, without a model. Nobody is asked for approval: a script is approved whole."""
         known = definitions()
 
         async def run(name: str, arguments: dict[str, Any]) -> ToolResult:

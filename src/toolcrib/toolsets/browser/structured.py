@@ -13,9 +13,9 @@ _NUMBER = re.compile(r"[-+]?\d[\d.,\s\u00a0']*")
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])|\d+")
 _ALIASES = {
     "name": ("title", "headline"), "title": ("name", "headline"), "url": ("link", "href"), "link": ("url", "href"),
-    "image": ("img", "picture", "photo", "thumbnail"), "description": ("summary", "abstract"), "summary": ("description",),
+    "image": ("img", "picture", "photo"), "description": ("summary", "abstract"), "summary": ("description",),
     "author": ("by", "creator"), "date": ("published", "date published", "time"), "currency": ("price currency",),
-    "rating": ("rating value", "aggregate rating"), "price": ("amount", "cost"), "phone": ("telephone",), "email": ("e mail",),
+    "rating": ("rating value",), "price": ("amount", "cost"), "phone": ("telephone",), "email": ("e mail",),
 }  # fmt: skip
 
 
@@ -169,7 +169,7 @@ def _number(text: str) -> float | int | None:
     digits = re.sub(r"[\s\u00a0']", "", found.group()).rstrip(".,")
     comma, dot = digits.rfind(","), digits.rfind(".")
     if comma > dot:
-        decimal = dot >= 0 or digits.count(",") == 1 and len(digits) - comma - 1 != 3
+        decimal = dot >= 0 or (digits.count(",") == 1 and len(digits) - comma - 1 != 3)
         digits = digits.replace(".", "").replace(",", "." if decimal else "")
     else:
         grouped = comma < 0 and digits.count(".") > 1
@@ -178,11 +178,11 @@ def _number(text: str) -> float | int | None:
 
 
 def _records(schema: Mapping[str, Any], facts: Facts) -> tuple[list[Any], str]:
-    """The list of records that fills the most of the schema: given blocks, JSON-LD, microdata, a table, repeated blocks."""
+    """The list of records that fills most of the schema: given blocks, JSON-LD, microdata, tables, repeated blocks."""
     fields = schema.get("properties", {})
     best: tuple[float, list[Any], str] = (0.0, [], "")
     for source, candidates in _record_sources(facts):
-        rows = [row for pairs in candidates if (row := _record(fields, source, pairs))]
+        rows = [row for pairs in candidates if (row := _record(fields, pairs))]
         filled = sum(len(row) for row in rows) / (len(fields) or 1)
         if filled > best[0] * 1.1 and all(any(name in row for row in rows) for name in schema.get("required", ())):
             best = (filled, rows, source)
@@ -193,10 +193,16 @@ def _records(schema: Mapping[str, Any], facts: Facts) -> tuple[list[Any], str]:
 
 def _record_sources(facts: Facts) -> Iterator[tuple[str, list[list[Source]]]]:
     if facts.get("records"):
-        yield "selector", [
-            [("selector", [(name, found.get("values", [])) for name, found in record["selected"].items()]), ("block", record["pairs"])]
-            for record in facts["records"]
-        ]  # fmt: skip
+        yield (
+            "selector",
+            [
+                [
+                    ("selector", [(name, found.get("values", [])) for name, found in record["selected"].items()]),
+                    ("block", record["pairs"]),
+                ]
+                for record in facts["records"]
+            ],
+        )
     yield "json-ld", [[("json-ld", _flat(item))] for item in _json_ld_items(facts["json_ld"])]
     yield "microdata", [[("microdata", _flat(item))] for item in facts["microdata"]]
     for table in facts["tables"]:
@@ -215,6 +221,6 @@ def _json_ld_items(items: list[Any]) -> Iterator[Any]:
             yield item
 
 
-def _record(fields: Mapping[str, Any], source: str, pairs: list[Source]) -> dict[str, Any]:
+def _record(fields: Mapping[str, Any], pairs: list[Source]) -> dict[str, Any]:
     found = {name: _value(name, field, pairs)[0] for name, field in fields.items()}
     return {name: value for name, value in found.items() if value is not None}

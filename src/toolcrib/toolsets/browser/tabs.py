@@ -58,7 +58,7 @@ class Tabs:
     _arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
     def watch(self, context: BrowserContext) -> None:
-        context.on("page", lambda page: self._adopt(page))
+        context.on("page", lambda page: self._arrive(page))  # noqa: PLW0108  Playwright marks the object of a method
 
     def __iter__(self) -> Any:
         return iter(list(self._tabs.values()))
@@ -98,6 +98,9 @@ class Tabs:
         """Wait for what the tabs' events set off."""
         if self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _arrive(self, page: Page) -> None:
+        self._adopt(page)
 
     def _adopt(self, page: Page) -> Tab:
         for tab in self._tabs.values():

@@ -1,11 +1,13 @@
 """From what a caller calls an element to the element."""
 
+# ruff: noqa: ASYNC109  the browser's own time limits, in milliseconds, are part of the tools' contract
+
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -59,7 +61,7 @@ async def find(session: BrowserSession, target: str, purpose: Purpose, timeout: 
         raise BadInputError("the selector is empty; give a CSS selector, a handle from snapshot, or the element's name")
     start = time.monotonic()
     while True:
-        match = await _look(session, target, purpose)
+        match = await look(session, target, purpose)
         elapsed = time.monotonic() - start
         if match is not None and _good_enough(match, purpose, elapsed):
             return match
@@ -78,7 +80,8 @@ def _good_enough(match: Match, purpose: Purpose, elapsed: float) -> bool:
     return match.found.get("score", 1) >= _SURE or elapsed >= _PATIENCE
 
 
-async def _look(session: BrowserSession, target: str, purpose: Purpose) -> Match | None:
+async def look(session: BrowserSession, target: str, purpose: Purpose) -> Match | None:
+    """The element as it is now, or None; raises for a handle whose element is gone and for what is no selector."""
     hidden: Match | None = None
     for frame in session.frames_for(target):
         found = await session.ask(frame, "resolve", {"target": target, "purpose": purpose}, missing={"found": False})
@@ -116,9 +119,9 @@ _VERBS = {
 }  # fmt: skip
 
 
-@contextlib.contextmanager
-def acting(verb: str, match: Match) -> Iterator[None]:
-    """Tell of a failure in the middle of an action in terms of the element it was done to."""
+@contextlib.asynccontextmanager
+async def acting(session: BrowserSession, verb: str, match: Match) -> AsyncIterator[None]:
+    """Tell of a failure in the middle of an action in terms of the element, and of what is in its way."""
     from playwright.async_api import Error
 
     try:
@@ -127,7 +130,8 @@ def acting(verb: str, match: Match) -> Iterator[None]:
         text = str(error)
         reason = obstacle(text)
         if not reason and "Timeout" in text.splitlines()[0]:
-            reason = "it did not become ready in time"
+            hindrance = await session.ask(match.frame, "hindrance", {"handle": match.handle}, missing="")
+            reason = hindrance or "it did not become ready in time"
         if not reason:
             raise
         raise ElementNotReadyError(

@@ -52,8 +52,8 @@ def _avi(frames: list[bytes], width: int, height: int) -> bytes:
         width, height, 0, 0, 0, 0,
     )  # fmt: skip
     stream = struct.pack(
-        "<4s4sIHHIIIIIIII4H", b"vids", b"MJPG", 0, 0, 0, 0, 1, FRAMES_PER_SECOND, 0, len(frames), largest, 0xFFFFFFFF, 0,
-        0, 0, width, height,
+        "<4s4sIHHIIIIIIII4H", b"vids", b"MJPG", 0, 0, 0, 0, 1, FRAMES_PER_SECOND, 0, len(frames), largest, 0xFFFFFFFF,
+        0, 0, 0, width, height,
     )  # fmt: skip
     picture = struct.pack("<IiiHH4sIiiII", 40, width, height, 1, 24, b"MJPG", width * height * 3, 0, 0, 0, 0)
     headers = _list(b"hdrl", _chunk(b"avih", main) + _list(b"strl", _chunk(b"strh", stream) + _chunk(b"strf", picture)))

@@ -10,7 +10,7 @@ from pathlib import Path
 _FILES = ("names.js", "find.js", "snapshot.js", "content.js", "facts.js")
 _FUNCTIONS = (
     "resolve, nearest, candidates, snapshot, text, html, markdown, table, links, info, forms, submitter, metadata, "
-    "pageState, scroll, inView, facts, captchas, answerCaptcha, before, cloak"
+    "pageState, scroll, inView, facts, captchas, answerCaptcha, before, cloak, radio, results, hindrance"
 )
 _SOURCE = "\n".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in _FILES)
 

@@ -227,3 +227,12 @@ async function scroll({ handle, direction, amount, text: wanted }) {
   await new Promise((done) => { requestAnimationFrame(() => setTimeout(done, 0)); setTimeout(done, 100); });
   return { before, after: scrollInfo({ handle: scrollable ? handle : '' }) };
 }
+
+function radio({ name, value }) {
+  const same = (one, two) => clean(one).toLowerCase() === clean(two).toLowerCase();
+  for (const button of deepAll('input[type=radio]')) {
+    const legend = button.closest('fieldset')?.querySelector('legend')?.textContent;
+    if ((same(button.name, name) || same(legend, name)) && (same(button.value, value) || same(labelOf(button), value))) return handleOf(button);
+  }
+  return '';
+}

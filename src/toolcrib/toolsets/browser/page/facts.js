@@ -163,3 +163,17 @@ function cloak({ handle }) {
   node.style.setProperty('-webkit-text-security', 'disc', 'important');
   return before({ handle });
 }
+
+function results() {
+  // A hit is a link with a heading in or around it; a page without headings lists plain links to elsewhere.
+  const headed = deepAll('h2, h3, h4').map((heading) => heading.closest('a[href]') || heading.querySelector('a[href]')).filter(Boolean);
+  const bare = deepAll('main a[href], #results a[href], ol a[href], ul a[href]').filter((link) => link.origin !== location.origin);
+  const hits = new Map();
+  for (const link of headed.length ? headed : bare) {
+    if (!/^https?:/.test(link.href) || hits.has(link.href)) continue;
+    const title = textOf(link);
+    const box = link.closest('li, article, .result, section') || link.parentElement;
+    hits.set(link.href, { title, url: link.href, snippet: cut(clean(textOf(box, 600).replace(title, '')), 300) });
+  }
+  return [...hits.values()];
+}

@@ -196,3 +196,16 @@ function describe(element) {
     selector: cssPath(element),
   };
 }
+
+function hindrance({ handle }) {
+  const element = elementOf(handle);
+  if (!element) return 'it went away';
+  if (!visible(element)) return 'it is not visible';
+  if (element.matches(':disabled') || element.getAttribute('aria-disabled') === 'true') return 'it is not enabled';
+  if (element.readOnly) return 'it is not editable';
+  element.scrollIntoView({ block: 'nearest', behavior: 'instant' });
+  const box = element.getBoundingClientRect();
+  const top = element.getRootNode().elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+  if (!top) return 'it is outside of the viewport';
+  return element.contains(top) || top.contains(element) ? '' : `it is covered by ${cut(top.outerHTML.split('>')[0], 80)}>`;
+}

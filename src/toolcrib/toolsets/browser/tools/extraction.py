@@ -1,5 +1,7 @@
 """Reading what a page says."""
 
+# ruff: noqa: ASYNC109  the browser's own time limits, in milliseconds, are part of the tools' contract
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -85,7 +87,7 @@ async def extract_text(
 )
 async def get_page_content(
     session: BrowserSession,
-    format: Annotated[Literal["markdown", "html"], "In which form"] = "markdown",  # noqa: A002
+    format: Annotated[Literal["markdown", "html"], "In which form"] = "markdown",
     selector: Part = "",
     offset: Offset = 0,
     limit: Limit = _CONTENT_LIMIT,
@@ -155,9 +157,8 @@ async def extract_links(
     category="extraction",
     timeout_seconds=120,
     examples=[
-        'extract_structured(schema={"type": "object", "properties": {"name": {"type": "string"}, "price": {"type": "number"}}})',
-        'extract_structured(schema={"type": "array", "items": {"type": "object", "properties": {"title": {"type": "string"}}}}, '
-        'items=".result", selectors={"title": "h3"})',
+        'extract_structured(schema={"type": "object", "properties": {"price": {"type": "number"}}})',
+        'extract_structured(schema={"type": "array", "items": {"properties": {"title": {}}}}, items=".hit")',
     ],
     returns="The data in the shape of the schema, where each value came from, and which required values were not found",
 )
@@ -270,7 +271,7 @@ async def find_element(
     if not best:
         nearest = await session.ask(session.page.main_frame, "nearest", {"target": description, "purpose": purpose})
         raise ElementNotFoundError(
-            f"nothing on {session.page.url} is like {description!r}; it has {'; '.join(nearest) or 'nothing of the kind'}",
+            f"nothing on {session.page.url} is like {description!r}; it has {'; '.join(nearest) or 'nothing similar'}",
             looked_for=description,
             nearest=nearest,
         )

@@ -1,5 +1,7 @@
 """Whole forms."""
 
+# ruff: noqa: ASYNC109  the browser's own time limits, in milliseconds, are part of the tools' contract
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +22,7 @@ Form = Annotated[str, "The form: a CSS selector, a handle, or its name; empty fo
 @browser_tool(
     category="form",
     examples=["get_form()", 'get_form(selector="#checkout")'],
-    returns="Each form with its fields: label, name, type, value (passwords hidden), options, what is required or wrong",
+    returns="Each form with its fields: label, name, type, value (no passwords), options, what is required or wrong",
 )
 async def get_form(session: BrowserSession, selector: Form = "", timeout: Timeout = 5000) -> dict[str, Any]:
     """List the fields of the page's forms."""
@@ -75,23 +77,10 @@ async def _field(session: BrowserSession, name: str, value: Any, timeout: float)
     """A radio group is named by its question, and the value tells which of its buttons is meant."""
     if isinstance(value, str) and not name.lstrip().startswith(("#", ".", "[")):
         for frame in session.page.frames:
-            handle = await frame.evaluate(_RADIO, [name, value])
+            handle = await session.ask(frame, "radio", {"name": name, "value": value}, missing="")
             if handle:
-                return await find(session, f"css={handle}", "check", timeout)
+                return await find(session, handle, "check", timeout)
     return await find(session, name, "field", timeout)
-
-
-_RADIO = """([name, value]) => {
-  const same = (one, two) => (one || '').trim().toLowerCase() === two.trim().toLowerCase();
-  for (const radio of document.querySelectorAll('input[type=radio]')) {
-    const legend = radio.closest('fieldset')?.querySelector('legend')?.textContent;
-    const label = [...(radio.labels || [])].map((one) => one.textContent).join(' ');
-    if ((same(radio.name, name) || same(legend, name)) && (same(radio.value, value) || same(label, value))) {
-      return radio.id ? `#${CSS.escape(radio.id)}` : `input[type=radio][name="${CSS.escape(radio.name)}"][value="${CSS.escape(radio.value)}"]`;
-    }
-  }
-  return '';
-}"""
 
 
 async def _set(session: BrowserSession, match: Match, value: Any, timeout: float) -> tuple[Any, Any]:
@@ -132,7 +121,7 @@ async def send(session: BrowserSession, target: str, timeout: float) -> dict[str
     before = tab.navigations
     if answer["button"] is not None:
         pressed = Match(frame, {"by": "form", "matches": 1, "visible": True, **answer["button"]})
-        with acting("pressed", pressed):
+        async with acting(session, "pressed", pressed):
             await pressed.locator.click(timeout=max(timeout, 500))
     else:
         await form.locator.evaluate("form => form.requestSubmit()")

@@ -1,5 +1,7 @@
 """Using the mouse, the keyboard and what the page offers them."""
 
+# ruff: noqa: ASYNC109  the browser's own time limits, in milliseconds, are part of the tools' contract
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -27,7 +29,7 @@ async def _clicked(
     tab, mark = session.tab, len(session.happenings)
     before = tab.navigations
     session.tabs.expect_new()
-    with acting("clicked", match):
+    async with acting(session, "clicked", match):
         await match.locator.click(timeout=max(timeout, 500), click_count=count, button=button, modifiers=keys)
     if match.found.get("opens_tab"):
         await session.tabs.wait_for_new(_NEW_TAB_SECONDS)
@@ -114,7 +116,7 @@ async def type_text(
     before = await _value(session, match, cloak=session.hidden.in_text(text))
     tab, mark = session.tab, len(session.happenings)
     navigations = tab.navigations
-    with acting("typed into", match):
+    async with acting(session, "typed into", match):
         if clear:
             await match.locator.clear(timeout=max(timeout, 500))
         await match.locator.press_sequentially(
@@ -140,7 +142,7 @@ async def fill_field(session: BrowserSession, match: Match, text: str, timeout: 
     """Put a text into a field; its value before and after."""
     revealed = session.hidden.reveal(text, match.frame.url)
     before = await _value(session, match, cloak=session.hidden.in_text(text))
-    with acting("filled", match):
+    async with acting(session, "filled", match):
         await match.locator.fill(revealed, timeout=max(timeout, 500))
     return str(before["value"]), str((await _value(session, match))["value"])
 
@@ -168,7 +170,7 @@ async def clear_input(session: BrowserSession, selector: Element, timeout: Timeo
     """Empty a text field."""
     match = await find(session, selector, "fill", timeout)
     before = await _value(session, match)
-    with acting("emptied", match):
+    async with acting(session, "emptied", match):
         await match.locator.clear(timeout=max(timeout, 500))
     after = await _value(session, match)
     return {"cleared": str(match), "matched": match.as_dict(), "before": before["value"], "after": after["value"]}
@@ -194,7 +196,7 @@ async def press_key(
     before = tab.navigations
     try:
         if match is not None:
-            with acting("given the key", match):
+            async with acting(session, "given the key", match):
                 await match.locator.press(key, timeout=max(timeout, 500))
         else:
             await tab.page.keyboard.press(key)
@@ -219,7 +221,7 @@ async def press_key(
 async def hover(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> dict[str, Any]:
     """Move the mouse over an element."""
     match = await find(session, selector, "any", timeout)
-    with acting("hovered over", match):
+    async with acting(session, "hovered over", match):
         await match.locator.hover(timeout=max(timeout, 500))
     return {"hovered": str(match), "matched": match.as_dict()}
 
@@ -297,7 +299,7 @@ async def select_options(
     if options is None:
         return await _pick_option(session, match, wanted, timeout)
     values = [_option_index(options, text, match) for text in wanted]
-    with acting("selected from", match):
+    async with acting(session, "selected from", match):
         await match.locator.select_option(index=values, timeout=max(timeout, 500))
     after = await match.locator.evaluate(_OPTIONS)
     return [label for _, label, on in options if on], [label for _, label, on in after if on]
@@ -326,10 +328,10 @@ async def _pick_option(
     read = "element => (element.value ?? element.textContent).trim()"
     before = await match.locator.evaluate(read)
     for text in wanted:
-        with acting("opened", match):
+        async with acting(session, "opened", match):
             await match.locator.click(timeout=max(timeout, 500))
         option = await find(session, text, "click", timeout)
-        with acting("selected", option):
+        async with acting(session, "selected", option):
             await option.locator.click(timeout=max(timeout, 500))
     return [before], [await match.locator.evaluate(read)]
 
@@ -354,7 +356,7 @@ async def check(
 
 async def set_checked(session: BrowserSession, match: Match, checked: bool, timeout: float) -> tuple[bool, bool]:
     before = bool((await _value(session, match))["checked"])
-    with acting("checked", match):
+    async with acting(session, "checked", match):
         if match.visible:
             await match.locator.set_checked(checked, timeout=max(timeout, 500))
         elif before != checked:  # hidden behind something prettier: what a person clicks is its label
@@ -378,7 +380,7 @@ async def drag_and_drop(
     """Drag one element and drop it on another."""
     dragged = await find(session, source, "any", timeout)
     onto = await find(session, target, "any", timeout)
-    with acting("dragged", dragged):
+    async with acting(session, "dragged", dragged):
         await dragged.locator.drag_to(onto.locator, timeout=max(timeout, 500))
     return {"dragged": str(dragged), "onto": str(onto), "matched": [dragged.as_dict(), onto.as_dict()]}
 
@@ -400,7 +402,7 @@ async def upload_file(
     paths = [for_reading(session.upload_folder, name) for name in files]
     match = await find(session, selector, "any", timeout)
     is_field = await match.locator.evaluate("element => element.type === 'file'")
-    with acting("given a file", match):
+    async with acting(session, "given a file", match):
         if is_field:
             await match.locator.set_input_files(paths, timeout=max(timeout, 500))
         else:
@@ -416,8 +418,8 @@ async def upload_file(
     safety_level=SafetyLevel.LOW_RISK,
     examples=['handle_dialog(action="accept")', 'handle_dialog(action="accept", text="Ada")'],
     returns="What will become of the next dialogs, and the dialogs that there were so far",
-    usage_notes="Dialogs never block: they are dismissed unless this was called before, and told in the result of the call "
-    "that opened them. To accept one, call this and then repeat that call.",
+    usage_notes="Dialogs never block: they are dismissed unless this was called before, and told in the result of the "
+    "call that opened them. To accept one, call this and then repeat that call.",
 )
 async def handle_dialog(
     session: BrowserSession,

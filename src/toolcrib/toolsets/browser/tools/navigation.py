@@ -1,5 +1,7 @@
 """Going places."""
 
+# ruff: noqa: ASYNC109  the browser's own time limits, in milliseconds, are part of the tools' contract
+
 from __future__ import annotations
 
 import re
@@ -24,7 +26,7 @@ LoadTimeout = Annotated[float, "How long the page may take, in milliseconds"]
 TabName = Annotated[str, "A tab: its id (such as t2), its number, or a part of its address"]
 
 _ADDRESS = re.compile(
-    r"(?:https?://|www\.)\S+|\b[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|org|net|io|dev|gov|edu|eu|uk|de)\b\S*", re.I
+    r"(?:https?://|www\.)\S+|\b[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|org|net|io|dev|gov|edu|eu|uk|de)\b\S*", re.IGNORECASE
 )
 _MOVES = {"back": "go_back", "forward": "go_forward", "reload": "reload", "refresh": "reload"}
 _CONFIDENT = 0.6
@@ -113,7 +115,7 @@ async def navigate(
             f"nothing on {page.url} leads to {instruction!r}{instead}", looked_for=instruction, nearest=nearest
         )
     before = session.tab.navigations
-    with acting("clicked", match):
+    async with acting(session, "clicked", match):
         await match.locator.click(timeout=min(timeout, 5000))
     await page.wait_for_load_state("domcontentloaded", timeout=timeout)
     check_still_inside(session, mark, f"following the {match}")

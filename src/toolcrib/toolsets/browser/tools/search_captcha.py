@@ -1,5 +1,7 @@
 """Searching the web, and what stands in the way of programs on it."""
 
+# ruff: noqa: ASYNC109  the browser's own time limits, in milliseconds, are part of the tools' contract
+
 from __future__ import annotations
 
 import asyncio
@@ -54,7 +56,7 @@ async def _page_search(session: BrowserSession, template: str, query: str) -> li
     tab = session.tabs.current = session.tabs.of(await session.context.new_page())
     try:
         await opened(session, tab.page.goto(address, wait_until="domcontentloaded"), mark)
-        return await _hits(tab.page)
+        return await _hits(session, tab.page)
     finally:
         session.tabs.current = before
         await tab.page.close()
@@ -63,37 +65,23 @@ async def _page_search(session: BrowserSession, template: str, query: str) -> li
         ]
 
 
-async def _hits(page: Page) -> list[dict[str, Any]]:
+async def _hits(session: BrowserSession, page: Page) -> list[dict[str, Any]]:
     kind = await page.evaluate("() => document.contentType")
     if "json" in kind:
         try:
             answer = json.loads(await page.evaluate("() => document.body.innerText"))
             return [
-                {"title": hit.get("title", ""), "url": hit.get("url") or hit.get("link", ""), "snippet": hit.get("content") or hit.get("snippet", "")}
+                {
+                    "title": hit.get("title", ""),
+                    "url": hit.get("url") or hit.get("link", ""),
+                    "snippet": hit.get("content") or hit.get("snippet", ""),
+                }
                 for hit in (answer["results"] if isinstance(answer, dict) else answer)
-            ]  # fmt: skip
+            ]
         except (ValueError, KeyError, TypeError, AttributeError):
             raise BrowserError("the search engine's answer is not a list of results") from None
-    hits: list[dict[str, Any]] = await page.evaluate(_RESULTS)
+    hits: list[dict[str, Any]] = await session.ask(page.main_frame, "results", {})
     return hits
-
-
-_RESULTS = """() => {
-  const clean = (text) => (text || '').replace(/\\s+/g, ' ').trim();
-  const seen = new Set();
-  const hits = [];
-  // A result is a link with a heading in or around it; a page without headings lists plain links to elsewhere.
-  const headed = [...document.querySelectorAll('h2, h3, h4')].map((heading) => heading.closest('a[href]') || heading.querySelector('a[href]'));
-  const plain = [...document.querySelectorAll('main a[href], #results a[href], ol a[href], ul a[href]')].filter((link) => link.origin !== location.origin);
-  for (const link of headed.some(Boolean) ? headed : plain) {
-    if (!link || !/^https?:/.test(link.href) || seen.has(link.href)) continue;
-    seen.add(link.href);
-    const title = clean(link.textContent);
-    const box = link.closest('li, article, .result, section') || link.parentElement;
-    hits.push({ title, url: link.href, snippet: clean(box.innerText).replace(title, '').trim().slice(0, 300) });
-  }
-  return hits;
-}"""
 
 
 async def _captchas(session: BrowserSession) -> list[dict[str, Any]]:

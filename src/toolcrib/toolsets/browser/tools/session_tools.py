@@ -1,5 +1,7 @@
 """What lies around the page: cookies, saved logins, the console, the network, files."""
 
+# ruff: noqa: ASYNC109  the browser's own time limits, in milliseconds, are part of the tools' contract
+
 from __future__ import annotations
 
 import asyncio
@@ -138,10 +140,10 @@ async def console_messages(
 ) -> dict[str, Any]:
     """Read the page's console."""
     messages = [
-        {"level": message.type, "text": message.text[:1000], "at": f"{message.location.get('url', '')}:{message.location.get('lineNumber', 0)}"}
+        {"level": message.type, "text": message.text[:1000], "at": str(message.location.get("url", ""))}
         for message in await session.page.console_messages()
         if level in ("all", message.type)
-    ]  # fmt: skip
+    ]
     errors = [str(error)[:1000] for error in await session.page.page_errors()] if level in ("all", "error") else []
     return {"messages": messages[-limit:], "errors": errors[-limit:], "count": len(messages) + len(errors)}
 
@@ -262,9 +264,9 @@ async def download_file(
         return await _fetch(session, session.check_url(url), chosen, timeout)
     match = await find(session, selector, "click")
     mark = len(session.happenings)
-    with acting("clicked for a download", match):
-        async with session.page.expect_download(timeout=timeout) as coming:
-            await match.locator.click(timeout=5000)
+    downloading = session.page.expect_download(timeout=timeout)
+    async with acting(session, "clicked for a download", match), downloading as coming:
+        await match.locator.click(timeout=5000)
     download = await coming.value
     if failure := await download.failure():
         raise NavigationError(f"the download of {download.url} failed: {failure}")

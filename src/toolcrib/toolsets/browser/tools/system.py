@@ -1,5 +1,7 @@
 """Waiting, asking, and the end of a task."""
 
+# ruff: noqa: ASYNC109  the browser's own time limits, in milliseconds, are part of the tools' contract
+
 from __future__ import annotations
 
 import asyncio
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from toolcrib import ToolResult
 from toolcrib.toolsets.browser.definition import browser_tool
 from toolcrib.toolsets.browser.failures import BadInputError, ElementNotFoundError, NotConfiguredError, PageTimeoutError
-from toolcrib.toolsets.browser.targeting import find
+from toolcrib.toolsets.browser.targeting import Match, find, look
 
 if TYPE_CHECKING:
     from toolcrib.toolsets.browser.session import BrowserSession
@@ -66,10 +68,7 @@ async def wait_for_selector(
     """Wait until an element is there and visible, or until it is gone."""
     start = time.monotonic()
     while True:
-        try:
-            match = await find(session, selector, "any", 0)
-        except ElementNotFoundError as error:
-            match, missing = None, error
+        match = await _present(session, selector)
         shown = match is not None and match.visible
         if {"visible": shown, "hidden": not shown, "attached": match is not None, "detached": match is None}[state]:
             return {"state": state, "waited_ms": _since(start), "matched": match.as_dict() if match else None}
@@ -77,9 +76,15 @@ async def wait_for_selector(
             break
         await asyncio.sleep(_PAUSE)
     if match is None:
-        missing.args = (f"{missing.message}; waited {timeout / 1000:g} s for it to be {state}",)
-        raise missing
+        match = await find(session, selector, "any", 0)
     raise PageTimeoutError(f"the {match} did not become {state} within {timeout / 1000:g} s", matched=match.as_dict())
+
+
+async def _present(session: BrowserSession, selector: str) -> Match | None:
+    try:
+        return await look(session, selector, "any")
+    except ElementNotFoundError:
+        return None  # a handle whose element is gone
 
 
 @browser_tool(
@@ -109,7 +114,7 @@ async def wait_for_text(
         await asyncio.sleep(_PAUSE)
     state = "still there" if gone else "not there"
     raise PageTimeoutError(
-        f"{text!r} was {state} after {timeout / 1000:g} s on {session.page.url}; the page says: {shown.strip()[:200]!r}",
+        f"{text!r} was {state} after {timeout / 1000:g} s on {session.page.url}, which says {shown.strip()[:200]!r}",
         looked_for=text,
     )
 
@@ -185,7 +190,7 @@ async def wait_for_network_idle(session: BrowserSession, timeout: Within = 10000
     except PlaywrightTimeoutError:
         busy = sorted({request.url for request in pending})[:5]
         raise PageTimeoutError(
-            f"the network was not quiet within {timeout / 1000:g} s; open requests: {', '.join(busy) or 'new ones all the time'}",
+            f"the network was not quiet within {timeout / 1000:g} s; still open: {', '.join(busy) or 'ever new ones'}",
             open=busy,
         ) from None
     finally:

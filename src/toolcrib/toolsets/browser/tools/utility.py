@@ -1,5 +1,7 @@
 """Looking over the browser's shoulder."""
 
+# ruff: noqa: ASYNC109  the browser's own time limits, in milliseconds, are part of the tools' contract
+
 from __future__ import annotations
 
 import logging

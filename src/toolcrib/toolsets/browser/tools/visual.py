@@ -1,5 +1,7 @@
 """Seeing the page: as an outline of text, as pictures, on paper."""
 
+# ruff: noqa: ASYNC109  the browser's own time limits, in milliseconds, are part of the tools' contract
+
 from __future__ import annotations
 
 import base64
@@ -25,8 +27,8 @@ _VISION = (ModelCapability.VISION,)
     category="extraction",
     timeout_seconds=60,
     examples=["snapshot()", "snapshot(page=2)", 'snapshot(selector="main", interactive_only=True)'],
-    returns="The outline, one line a thing with its role, name, state and handle; the page of it, and how many there are",
-    usage_notes="Use the handles (e12) as selectors of the other tools. They stay with their elements as long as those live.",
+    returns="The outline, one line a thing with role, name, state and handle; the page of it, and how many there are",
+    usage_notes="Use the handles (e12) as selectors of the other tools. They stay with an element while it lives.",
 )
 async def snapshot(
     session: BrowserSession,
@@ -55,7 +57,7 @@ async def snapshot(
     if outline["page"] < pages:
         text += f"\n... page {outline['page']} of {pages}; the rest with snapshot(page={outline['page'] + 1})"
     if left_out:
-        text += f"\n... {left_out} frames did not fit; read them with snapshot(selector=<a handle or selector in the frame>)"
+        text += f"\n... {left_out} frames did not fit; read them with snapshot(selector=<an element in the frame>)"
     return {
         "snapshot": f"{heading}\n{text}",
         "page": outline["page"],
@@ -103,7 +105,7 @@ async def screenshot(
     session: BrowserSession,
     selector: Annotated[str, "An element to take alone; empty for the page"] = "",
     full_page: Annotated[bool, "The whole page instead of what is in view"] = False,
-    format: Annotated[Literal["png", "jpeg"], "The kind of picture"] = "png",  # noqa: A002
+    format: Annotated[Literal["png", "jpeg"], "The kind of picture"] = "png",
     file: Annotated[str, "Also keep it under this name in the session's folder"] = "",
     timeout: Timeout = 5000,
 ) -> dict[str, Any]:

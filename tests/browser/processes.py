@@ -1,0 +1,45 @@
+"""Which processes are ours: everything that descends from this one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+
+def descendants(root: int | None = None) -> dict[int, str]:
+    """Process ids and commands of the living descendants, from /proc."""
+    parents: dict[int, int] = {}
+    commands: dict[int, str] = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            head, _, rest = (entry / "stat").read_text().rpartition(")")
+            command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        state, parent = rest.split()[:2]
+        if state != "Z":
+            parents[int(entry.name)] = int(parent)
+            commands[int(entry.name)] = command or head
+    found: dict[int, str] = {}
+    todo = [root or os.getpid()]
+    while todo:
+        pid = todo.pop()
+        for child, its_parent in parents.items():
+            if its_parent == pid:
+                found[child] = commands[child]
+                todo.append(child)
+    return found
+
+
+async def none_left(before: dict[int, str], seconds: float = 5) -> dict[int, str]:
+    """What is still there beyond ``before`` after giving it a moment to go."""
+    left: dict[int, str] = {}
+    for _ in range(int(seconds / 0.1)):
+        left = {pid: command for pid, command in descendants().items() if pid not in before}
+        if not left:
+            break
+        await asyncio.sleep(0.1)
+    return left
