@@ -118,6 +118,15 @@ def test_a_dangerous_tool_runs_once_somebody_says_yes(cli: Cli):
     assert "wiped" not in shown.replace("Run it", "")
 
 
+def test_a_thread_that_hangs_does_not_hold_up_the_program(shell: Cli, plugins: Path):
+    hanging = "from time import sleep as nap\nfrom toolcrib import tool\n\n"
+    hanging += "@tool(timeout_seconds=0.2)\ndef wait(seconds: float) -> None:\n    'Wait.'\n    nap(seconds)\n"
+    (plugins / "hanging.py").write_text(hanging)
+    answer = shell("toolcrib", "tools", "run", "wait", "--seconds", "3000")
+    assert answer.status == 1
+    assert "its thread is still running" in one_sentence(answer)
+
+
 def test_a_broken_plugin_is_told_and_stops_nobody(cli: Cli, plugins: Path):
     (plugins / "bad.py").write_text("import nothing_of_that_name")
     answer = cli("tools", "run", "add", "--a", "1")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +17,8 @@ from toolcrib.surfaces.errors import EXIT_NO
 
 if TYPE_CHECKING:
     from toolcrib.registry import ToolRegistry
+
+Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
 _HELP = "A tool and its arguments, such as: goto --url https://example.com  (also: tools, help TOOL, quit)"
 
@@ -31,46 +35,62 @@ def browser(
     as_json: JsonOption = False,
 ) -> None:
     """Drive a browser by hand: every line is a call of one of the browser tools, also from a pipe."""
-    import asyncio
-
     desk = desk_of(ctx, as_json=as_json)
-    raise typer.Exit(asyncio.run(_session(desk, url, headless=not show, yes=yes)))
+    interactive = sys.stdin.isatty()
+    with _registry(headless=not show, yes=yes) as (registry, run):
+        statuses = [_follow(desk, registry, run, line) for line in _lines(url, interactive)]
+    raise typer.Exit(EXIT_NO if any(statuses) and not interactive else 0)
 
 
-async def _session(desk: Desk, url: str, *, headless: bool, yes: bool) -> int:
+@contextmanager
+def _registry(*, headless: bool, yes: bool) -> Iterator[tuple[ToolRegistry, Run]]:
+    """The tools of a session, and a way to run them. The loop has a thread of its own: pages live on while we wait."""
+    import asyncio
+    from threading import Thread
+
     from toolcrib.settings import load_settings
     from toolcrib.toolsets.browser import BrowserSession, browser_registry
 
-    async with BrowserSession(chromium=load_settings().chromium, headless=headless) as session:
-        registry = browser_registry(session, approve=approval(yes))
-        status = 0
-        if url:
-            status = await call(desk, registry, f"goto --url {shlex.quote(url)}")
-        interactive = sys.stdin.isatty()
-        if interactive:
-            print(_HELP)
-        while (line := await _read_line(interactive)) is not None:
-            if line in ("quit", "exit"):
-                break
-            if line:
-                status = await call(desk, registry, line) or status
-        return 0 if interactive else EXIT_NO if status else 0
+    loop = asyncio.new_event_loop()
+    thread = Thread(target=loop.run_forever, name="browser", daemon=True)
+    thread.start()
 
+    def run(work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, loop).result()
 
-async def _read_line(interactive: bool) -> str | None:
-    import asyncio
-
-    def read() -> str | None:
+    try:
+        session = BrowserSession(chromium=load_settings().chromium, headless=headless)
+        run(session.start())
         try:
-            return input("browser> " if interactive else "").strip()
-        except EOFError:
-            return None
+            yield browser_registry(session, approve=approval(yes)), run
+        finally:
+            run(session.close())
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
 
-    return await asyncio.to_thread(read)
+
+def _lines(url: str, interactive: bool) -> Iterator[str]:
+    if url:
+        yield f"goto --url {shlex.quote(url)}"
+    if interactive:
+        import readline  # noqa: F401  arrow keys and history in input()
+
+        print(_HELP)
+    while True:
+        try:
+            line = input("browser> " if interactive else "").strip()
+        except (EOFError, KeyboardInterrupt):
+            return
+        if line in ("quit", "exit"):
+            return
+        if line:
+            yield line
 
 
-async def call(desk: Desk, registry: ToolRegistry, line: str) -> int:
-    """One line: a tool with its arguments, or a question about the tools."""
+def _follow(desk: Desk, registry: ToolRegistry, run: Run, line: str) -> int:
+    """One line: a tool with its arguments, or a question about the tools. The status it would end a program with."""
     from toolcrib.core.errors import ToolcribError
     from toolcrib.surfaces.cli.arguments import typed_arguments
 
@@ -83,7 +103,7 @@ async def call(desk: Desk, registry: ToolRegistry, line: str) -> int:
             _explain(registry, words[1:])
             return 0
         tool = registry.get(words[0])
-        result = await registry.execute(tool.name, typed_arguments(tool.spec, words[1:]))
+        result = run(registry.execute(tool.name, typed_arguments(tool.spec, words[1:])))
     except (ToolcribError, ValueError) as error:
         complain(desk.program, str(error))
         return EXIT_NO

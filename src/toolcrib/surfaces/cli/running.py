@@ -46,6 +46,7 @@ def run(
     """Run a tool with --ARGUMENT VALUE, as its parameters are called (see: tools show NAME).
 
     The result goes to stdout as JSON; with --json the whole outcome does. Status 1 says that the tool failed.
+    An argument that is called like one of the options below goes into --arguments.
     """
     import asyncio
 
