@@ -12,9 +12,10 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from toolcrib.core.errors import InvalidArgumentsError, InvalidSchemaError
+from toolcrib.core.evolution import breaking_changes
 from toolcrib.core.schema import ArgumentCheck
 from toolcrib.core.spec import ToolSpec
-from toolcrib.core.versions import breaking_changes, broken_by, parse_version, raises_major
+from toolcrib.core.versions import broken_by, parse_version, raises_major
 
 STRING = {"type": "string"}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from toolcrib.catalogue import credentials as secrets
@@ -16,21 +16,17 @@ from toolcrib.catalogue.announcements import EventKind, announcement
 from toolcrib.catalogue.cleaning import Cleaning
 from toolcrib.catalogue.creator import Publishable, changed_spec, checked_spec
 from toolcrib.catalogue.deleter import users_of
-from toolcrib.catalogue.entries import Entry, Hit, Page
-from toolcrib.catalogue.finding import Where, matching_entries, parsed, search_entries
+from toolcrib.catalogue.entries import Entry
 from toolcrib.catalogue.guard import Guard
-from toolcrib.catalogue.stacking import partners_of
-from toolcrib.core import compat
+from toolcrib.catalogue.reading import CatalogueReader
 from toolcrib.core.errors import (
     BreakingChangeError,
     ConflictError,
     MissingConfigError,
     ToolExistsError,
     ToolInUseError,
-    ToolNotFoundError,
     ToolValidationError,
 )
-from toolcrib.core.query import ALL
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.core.versions import broken_by
@@ -38,9 +34,10 @@ from toolcrib.ports import Action, Audit, Change, Index, Policy, Record, Seal, S
 
 _T = TypeVar("_T")
 _TRIES = 20
+_MOST_BOUND = 1000
 
 
-class Catalogue:
+class Catalogue(CatalogueReader):
     """The tools in a store. Every answer has its credentials masked.
 
     ``principal`` is who asks, as the door authenticated them. ``announce`` says that somebody reads the outbox.
@@ -61,8 +58,7 @@ class Catalogue:
         announce: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.store = store
-        self.index = index
+        super().__init__(store, index)
         self.audit = audit
         self.policy = policy
         self._seal = seal
@@ -75,59 +71,11 @@ class Catalogue:
         self._bound: dict[str, tuple[str, Tool]] = {}
 
     @property
-    def remote(self) -> bool:
-        """Whether a read leaves the process, so that async code should ask in a thread."""
-        return self.store.remote or (self.index is not None and self.index.remote)
-
-    @property
     def remote_writes(self) -> bool:
         """Whether a write leaves the process; it also asks the policy and tells the audit."""
         return self.remote or any(port is not None and port.remote for port in (self.policy, self.audit))
 
-    # Reading
-
-    def get(self, name: str) -> ToolSpec:
-        """The tool called ``name``, or ToolNotFoundError."""
-        return self.entry(name).spec
-
-    def entry(self, name: str) -> Entry:
-        """The tool with its etag, its version number and its document, or ToolNotFoundError."""
-        return Entry.of(self._record(name))
-
-    def query(
-        self,
-        filter: Where = ALL,
-        *,
-        limit: int | None = 1000,
-        cursor: str | None = None,
-    ) -> Page:
-        """The tools that match, ordered by name; ``cursor`` is the ``next_cursor`` of the page before."""
-        where = parsed(filter)
-        if limit is None:
-            return Page([Entry.of(record) for record in self.store.query(where, after=cursor)])
-        records = self.store.query(where, limit=limit + 1, after=cursor)
-        page = [Entry.of(record) for record in records[:limit]]
-        return Page(page, page[-1].name if page and len(records) > limit else None)
-
-    def count(self, filter: Where = ALL) -> int:
-        return self.store.count(parsed(filter))
-
-    def search(self, text: str, limit: int = 10, filter: Where | None = None) -> list[Hit]:
-        """The tools that fit the words best, best first; with ``filter``, only among those that match it."""
-        if self.index is None:
-            raise MissingConfigError("this catalogue was opened without an index, so it cannot be searched")
-        return search_entries(self.index, self.store, text, limit, ALL if filter is None else parsed(filter))
-
-    def history(self, name: str) -> list[Entry]:
-        """Every version, newest first, deletions included; ToolNotFoundError where the name was never used."""
-        records = self.store.history(name)
-        if not records:
-            raise ToolNotFoundError(name)
-        return [Entry.of(record) for record in records]
-
-    def version(self, name: str, number: int) -> Entry:
-        """One version of the history, or ToolNotFoundError."""
-        return Entry.of(self._version(name, number))
+    # Running
 
     def tool(self, name: str) -> Tool:
         """The spec bound to what runs it. The same object until the tool changes."""
@@ -139,39 +87,14 @@ class Catalogue:
                     f"this catalogue was opened without a way to run tools, so not {name!r} either"
                 )
             tool = self._bind(Entry.of(record).spec)
+            if len(self._bound) >= _MOST_BOUND:
+                self._bound.clear()
             self._bound[name] = (record.etag, tool)
         return tool
 
     def credentials(self, name: str) -> dict[str, Any]:
         """The credentials in clear, for the code that runs the tool and for nobody else."""
         return secrets.opened(name, self._record(name).document["credentials"], self._seal)
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self.store.get(name) is not None
-
-    def __len__(self) -> int:
-        return self.count()
-
-    def __iter__(self) -> Iterator[ToolSpec]:
-        return (entry.spec for entry in self.entries())
-
-    def entries(self, filter: Where = ALL) -> Iterator[Entry]:
-        """Everything that matches, ordered by name, read page by page."""
-        return matching_entries(self.store, parsed(filter))
-
-    # Stacking
-
-    def check_compat(self, names: Iterable[str], *, strict: bool = False) -> compat.Report:
-        """Whether the tools stack, every pair judged; ToolNotFoundError names one that is missing."""
-        return compat.check([self.get(name) for name in names], strict=strict)
-
-    def compatible_with(self, name: str, target_type: str | None = None, *, strict: bool = False) -> list[ToolSpec]:
-        """The tools that stack with ``name``, ordered by name, of ``target_type`` where that is given."""
-        return [entry.spec for entry in self.partners(name, target_type, strict=strict)]
-
-    def partners(self, name: str, target_type: str | None = None, *, strict: bool = False) -> Iterator[Entry]:
-        """As :meth:`compatible_with`, page by page and without making the specs."""
-        return self.entries(partners_of(self.get(name), target_type, strict=strict))
 
     # Writing
 
@@ -229,7 +152,8 @@ class Catalogue:
             spec = changed_spec(current, {**(change(current) if change else {}), **changes})
             if spec.name != name:
                 raise ToolValidationError(f"{name!r} cannot be renamed to {spec.name!r}; publish that and delete this")
-            if spec == current:
+            if spec.digest == current.digest and spec.credentials == current.credentials:
+                self._guard.authorise("update", spec.to_dict(), spec.digest, principal)
                 return Entry.of(record)
             return self._write([(spec, record)], force=force, principal=principal)[0]
 
@@ -283,7 +207,7 @@ class Catalogue:
 
     def reseal(self, *, principal: str = "") -> int:
         """Seal every credential again with the newest key; how many tools that touched."""
-        names = [record.name for record in self.store.query(ALL) if record.document["credentials"]]
+        names = [entry.name for entry in self.entries() if entry.document["credentials"]]
         for name in names:
             with self._guard.attempt({name: "update"}, principal) as attempt:
                 self._again(lambda name=name: self._reseal_once(name), retry_on=(ConflictError,))  # type: ignore[misc]
@@ -355,20 +279,8 @@ class Catalogue:
         if self.index is not None:
             self.index.remove([name])
 
-    def _record(self, name: str) -> Record:
-        record = self.store.get(name)
-        if record is None:
-            raise ToolNotFoundError(name)
-        return record
-
     def _records(self, specs: Iterable[ToolSpec]) -> dict[str, Record | None]:
         return {spec.name: self.store.get(spec.name) for spec in specs}
-
-    def _version(self, name: str, number: int) -> Record:
-        found = next((record for record in self.store.history(name) if record.version == number), None)
-        if found is None or found.deleted:
-            raise ToolNotFoundError(f"{name}@{number}")
-        return found
 
 
 def _refuse_repeated(names: list[str]) -> None:

@@ -1,30 +1,21 @@
-"""Settings: the only reader of the environment and of configuration files.
-
-A value comes from a ``TOOLCRIB_*`` variable, else from ``toolcrib.toml``, else from the default. The file is the one
-that ``TOOLCRIB_CONFIG`` names, else ``toolcrib.toml`` here, else ``toolcrib/toolcrib.toml`` in the user's
-configuration folder. In the file a table is a prefix: ``[jwt] issuer = ...`` is ``jwt_issuer``.
-"""
+"""Every setting there is: its name, type, default and description."""
 
 from __future__ import annotations
 
 import dataclasses
-import os
 import re
-import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from toolcrib.core.errors import MissingConfigError, SettingsError, did_you_mean
+from toolcrib.core.errors import SettingsError, did_you_mean
+from toolcrib.settings.secrets import MASK, Secrets
+from toolcrib.settings.values import CONVERTERS
 
 PREFIX = "TOOLCRIB_"
-MASK = "********"
-_SECRET_WORDS = ("KEY", "SECRET", "PASSWORD", "TOKEN")
 _URL_PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*(?=@)")
-_ALIASES = {"plugins_dir": "AIWHISPERER_PLUGINS_DIR"}
-_CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 
 
 def _setting(default: Any, description: str, *, choices: Sequence[str] = (), secret: bool = False) -> Any:
@@ -139,7 +130,7 @@ class Settings:
     def data_folder(self) -> Path:
         if self.data_dir:
             return Path(self.data_dir).expanduser()
-        return _user_folder(self.environ, "XDG_DATA_HOME", ".local/share") / "toolcrib"
+        return user_folder(self.environ, "XDG_DATA_HOME", ".local/share") / "toolcrib"
 
     @property
     def store_url(self) -> str:
@@ -163,7 +154,7 @@ class Settings:
 
     def with_changes(self, source: str, **changes: Any) -> Settings:
         """A copy with some values set by somebody else, such as an option of the command line; None changes nothing."""
-        given = {name: _converted(name, value, source) for name, value in changes.items() if value is not None}
+        given = {name: converted(name, value, source) for name, value in changes.items() if value is not None}
         sources = {**self.sources, **dict.fromkeys(given, source)}
         return dataclasses.replace(self, **given, sources=sources)
 
@@ -172,7 +163,7 @@ class Settings:
         derived = {"data_dir": str(self.data_folder), "store": self.store_url, "blobs": self.blobs_url}
         return [
             (name, _shown(name, derived.get(name, getattr(self, name))), self.sources.get(name, "default"))
-            for name in _FIELDS
+            for name in FIELDS
         ]
 
 
@@ -189,7 +180,7 @@ class Description:
     secret: bool
 
 
-_FIELDS = {item.name: item for item in dataclasses.fields(Settings) if "description" in item.metadata}
+FIELDS = {item.name: item for item in dataclasses.fields(Settings) if "description" in item.metadata}
 
 
 def describe() -> list[Description]:
@@ -204,64 +195,11 @@ def describe() -> list[Description]:
             item.metadata["choices"],
             item.metadata["secret"],
         )
-        for name, item in _FIELDS.items()
+        for name, item in FIELDS.items()
     ]
 
 
-def load_settings(environ: Mapping[str, str] | None = None, folder: Path | None = None) -> Settings:
-    """What is in force now; SettingsError names a variable or a key that does not exist or has a wrong value."""
-    environ = dict(os.environ if environ is None else environ)
-    values: dict[str, Any] = {}
-    sources: dict[str, str] = {}
-    for given in (_from_file(environ, folder or Path.cwd()), _from_environment(environ)):
-        for name, (value, source) in given.items():
-            values[name] = _converted(name, value, source)
-            sources[name] = source
-    return Settings(**values, sources=sources, environ=environ)
-
-
-def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[Any, str]]:
-    found: dict[str, tuple[Any, str]] = {}
-    for name, variable in _ALIASES.items():
-        if variable in environ:
-            found[name] = environ[variable], variable
-    known = [PREFIX + name.upper() for name in _FIELDS]
-    for variable, value in environ.items():
-        if not variable.startswith(PREFIX) or variable == _CONFIG_VARIABLE:
-            continue
-        if variable not in known:
-            raise SettingsError(f"there is no setting {variable!r}{did_you_mean(variable, known)}")
-        found[variable.removeprefix(PREFIX).lower()] = value, variable
-    return found
-
-
-def _from_file(environ: Mapping[str, str], folder: Path) -> dict[str, tuple[Any, str]]:
-    path = _config_file(environ, folder)
-    if path is None:
-        return {}
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"the settings file {str(path)!r} cannot be read: {error}") from None
-    found = {}
-    for name, value in _flat(data):
-        if name not in _FIELDS:
-            raise SettingsError(f"there is no setting {name!r} ({path}){did_you_mean(name, _FIELDS)}")
-        found[name] = value, str(path)
-    return found
-
-
-def _config_file(environ: Mapping[str, str], folder: Path) -> Path | None:
-    if named := environ.get(_CONFIG_VARIABLE):
-        return Path(named).expanduser()
-    candidates = (
-        folder / "toolcrib.toml",
-        _user_folder(environ, "XDG_CONFIG_HOME", ".config") / "toolcrib/toolcrib.toml",
-    )
-    return next((path for path in candidates if path.is_file()), None)
-
-
-def _user_folder(environ: Mapping[str, str], variable: str, below_home: str) -> Path:
+def user_folder(environ: Mapping[str, str], variable: str, below_home: str) -> Path:
     named = environ.get(variable, "")
     if named.startswith("/"):
         return Path(named)
@@ -269,20 +207,12 @@ def _user_folder(environ: Mapping[str, str], variable: str, below_home: str) -> 
     return (Path(home) if home else Path.home()) / below_home
 
 
-def _flat(data: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
-    for key, value in data.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{key}_")
-        else:
-            yield prefix + key, value
-
-
-def _converted(name: str, value: Any, source: str) -> Any:
-    if name not in _FIELDS:
-        raise SettingsError(f"there is no setting {name!r}{did_you_mean(name, _FIELDS)}")
-    item = _FIELDS[name]
+def converted(name: str, value: Any, source: str) -> Any:
+    if name not in FIELDS:
+        raise SettingsError(f"there is no setting {name!r}{did_you_mean(name, FIELDS)}")
+    item = FIELDS[name]
     try:
-        converted = _CONVERTERS[str(item.type)](value)
+        converted = CONVERTERS[str(item.type)](value)
     except (TypeError, ValueError) as error:
         raise SettingsError(f"setting {name!r} ({source}) {error}") from None
     choices = item.metadata["choices"]
@@ -291,120 +221,7 @@ def _converted(name: str, value: Any, source: str) -> Any:
     return converted
 
 
-def _as_text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"must be text, not {value!r}")
-    return value
-
-
-def _as_list(value: Any) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return tuple(part.strip() for part in value.split(",") if part.strip())
-    if not isinstance(value, list | tuple) or not all(isinstance(part, str) for part in value):
-        raise TypeError("must be a list of texts, in a variable separated by commas")
-    return tuple(value)
-
-
-def _as_flag(value: Any) -> bool:
-    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-    if isinstance(value, bool):
-        return value
-    if not isinstance(value, str) or value.lower() not in words:
-        raise ValueError(f"must be true or false, not {value!r}")
-    return words[value.lower()]
-
-
-def _as_int(value: Any) -> int:
-    try:
-        number = int(value) if isinstance(value, str) else value
-    except ValueError:
-        number = None
-    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-        raise ValueError(f"must be a whole number, not {value!r}")
-    return number
-
-
-def _as_number(value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = -1.0
-    if isinstance(value, bool) or not 0 <= number < float("inf"):
-        raise ValueError(f"must be a number that is not negative, not {value!r}")
-    return number
-
-
-_CONVERTERS: dict[str, Any] = {
-    "str": _as_text,
-    "int": _as_int,
-    "float": _as_number,
-    "bool": _as_flag,
-    "tuple[str, ...]": _as_list,
-}
-
-
-def is_secret(name: str) -> bool:
-    """Whether a configuration key is masked when it is listed: by the words in it."""
-    return any(word in name.upper() for word in _SECRET_WORDS)
-
-
 def _shown(name: str, value: Any) -> Any:
-    if value and _FIELDS[name].metadata["secret"]:
+    if value and FIELDS[name].metadata["secret"]:
         return MASK
     return _URL_PASSWORD.sub(rf"\1:{MASK}", value) if isinstance(value, str) else value
-
-
-class Secrets:
-    """The configuration keys that tools ask for by ``required_config``: the environment, else the ``.env`` file."""
-
-    def __init__(self, environ: Mapping[str, str], env_file: Path) -> None:
-        self._environ = environ
-        self._env_file = env_file
-
-    def get(self, name: str) -> str | None:
-        """The value, or None; an empty one counts as absent."""
-        return self._environ.get(name) or self._from_file().get(name) or None
-
-    __call__ = get
-
-    def require(self, name: str) -> str:
-        value = self.get(name)
-        if value is None:
-            raise MissingConfigError(
-                f"the key {name!r} is not configured; set it in the environment or in {self._env_file}"
-            )
-        return value
-
-    def missing(self, names: Iterable[str]) -> list[str]:
-        return [name for name in names if self.get(name) is None]
-
-    def listed(self, names: Iterable[str]) -> dict[str, str | None]:
-        """The values for showing, those with a secret's name masked."""
-        found = {name: self.get(name) for name in names}
-        return {name: MASK if value and is_secret(name) else value for name, value in found.items()}
-
-    def _from_file(self) -> dict[str, str]:
-        try:
-            lines = self._env_file.read_text(encoding="utf-8").splitlines()
-        except FileNotFoundError:
-            return {}
-        except (OSError, UnicodeDecodeError) as error:
-            raise SettingsError(f"the file {str(self._env_file)!r} cannot be read: {error}") from None
-        return dict(pair for line in lines if (pair := _env_line(line)) is not None)
-
-    def __repr__(self) -> str:
-        return f"<Secrets of the environment and {str(self._env_file)!r}>"
-
-
-_ENV_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*")
-
-
-def _env_line(line: str) -> tuple[str, str] | None:
-    """``NAME=value`` with or without quotes; comments and anything else are passed over."""
-    match = _ENV_LINE.fullmatch(line)
-    if match is None:
-        return None
-    name, value = match.groups()
-    if len(value) >= 2 and value[0] == value[-1] and value[0] in "'\"":
-        return name, value[1:-1]
-    return name, re.split(r"\s#", value, maxsplit=1)[0].rstrip()
