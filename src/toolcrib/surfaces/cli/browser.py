@@ -60,7 +60,8 @@ def _registry(*, headless: bool, yes: bool) -> Iterator[tuple[ToolRegistry, Run]
 
     try:
         session = BrowserSession(chromium=load_settings().chromium, headless=headless)
-        run(session.start())
+        with _uninterrupted():
+            run(session.start())
         try:
             yield browser_registry(session, approve=approval(yes)), run
         finally:
@@ -69,6 +70,18 @@ def _registry(*, headless: bool, yes: bool) -> Iterator[tuple[ToolRegistry, Run]
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """What is started here does not hear Ctrl-C, which is meant for us and would take the browser away."""
+    import signal
+
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _lines(url: str, interactive: bool) -> Iterator[str]:
