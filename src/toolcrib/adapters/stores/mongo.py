@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from toolcrib.adapters.stores.changes import check_expected, document_text, new_etag
+from toolcrib.adapters.stores.changes import document_text, new_etag
 from toolcrib.core.errors import InvalidQueryError, MissingDependencyError, StoreError
 from toolcrib.core.query import Filter
 from toolcrib.core.query.parsing import is_unicode
@@ -36,33 +34,31 @@ try:
     from pymongo.read_concern import ReadConcern
     from pymongo.write_concern import WriteConcern
 
-    from toolcrib.adapters.stores.mongo_filter import decode, encode, server_filter
+    from toolcrib.adapters.stores.mongo_filter import decode, server_filter
+    from toolcrib.adapters.stores.mongo_write import (
+        COUNTERS,
+        HISTORY,
+        OUTBOX,
+        TOOLS,
+        Commit,
+        Document,
+        Write,
+        past_record,
+        record,
+    )  # fmt: skip
 except ImportError as missing:
     raise MissingDependencyError("pymongo", "pip install 'toolcrib[mongo]'") from missing
 
 if TYPE_CHECKING:
-    from pymongo.client_session import ClientSession
     from pymongo.collection import Collection
     from pymongo.database import Database
 
 _T = TypeVar("_T")
-_Document = dict[str, Any]
 
 DEFAULT_DATABASE = "toolcrib"
 _FIRST_CONTACT_MS = 3000
-_WORD_ENDS = re.compile(r"[_.-]|(?<=[a-z0-9])(?=[A-Z])")
 _TEXT_WEIGHTS = {"words_of_name": 4, "document.tags": 2, "document.description": 1}
 _INDEXED = ("tool_type", "category", "tags", "capabilities", "execution_mode", "policy_rule_uri")
-
-
-@dataclass(frozen=True, slots=True)
-class _Write:
-    """A change with everything drawn that must be the same at every attempt."""
-
-    change: Change
-    text: str
-    etag: str
-    at: float
 
 
 class MongoStore:
@@ -82,17 +78,16 @@ class MongoStore:
                 options["serverSelectionTimeoutMS"] = _FIRST_CONTACT_MS
             with warnings.catch_warnings():  # pymongo only warns of an option that it does not know
                 warnings.simplefilter("error", UserWarning)
-                self._client: pymongo.MongoClient[_Document] = pymongo.MongoClient(url, connect=False, **options)
+                self._client: pymongo.MongoClient[Document] = pymongo.MongoClient(url, connect=False, **options)
             database = self._client.get_default_database(DEFAULT_DATABASE)
         except (InvalidURI, ConfigurationError, ValueError, UserWarning) as error:
             raise StoreError(f"the address of the MongoDB store is wrong: {error}") from None
-        self._database: Database[_Document] = database.with_options(
+        self._database: Database[Document] = database.with_options(
             write_concern=WriteConcern("majority", j=True), read_concern=ReadConcern("majority")
         )
-        self._tools: Collection[_Document] = self._database["tools"]
-        self._history: Collection[_Document] = self._database["tool_history"]
-        self._outbox: Collection[_Document] = self._database["tool_outbox"]
-        self._counters: Collection[_Document] = self._database["tool_counters"]
+        self._tools: Collection[Document] = self._database[TOOLS]
+        self._history: Collection[Document] = self._database[HISTORY]
+        self._outbox: Collection[Document] = self._database[OUTBOX]
         self._ready = False
         self._ready_lock = Lock()
 
@@ -102,11 +97,11 @@ class MongoStore:
         if not is_unicode(name):
             return None
         found = self._attempt(lambda: self._tools.find_one({"_id": name}))
-        return None if found is None else _record(found)
+        return None if found is None else record(found)
 
     def get_json(self, name: str) -> str | None:
-        record = self.get(name)
-        return None if record is None else _json(record.document)
+        found = self.get(name)
+        return None if found is None else json.dumps(found.document, ensure_ascii=False, separators=(",", ":"))
 
     def query(self, where: Filter, *, limit: int | None = None, after: str | None = None) -> list[Record]:
         if limit is not None and limit <= 0:
@@ -120,9 +115,9 @@ class MongoStore:
         def matching() -> list[Record]:
             records: list[Record] = []
             with self._tools.find(question, limit=limit or 0 if exact else 0).sort("_id", 1) as cursor:
-                for record in map(_record, cursor):
-                    if exact or where.matches(record.document):
-                        records.append(record)
+                for found in map(record, cursor):
+                    if exact or where.matches(found.document):
+                        records.append(found)
                         if len(records) == limit:
                             break
             return records
@@ -144,11 +139,11 @@ class MongoStore:
 
         def versions() -> list[Record]:
             current = self._tools.find_one({"_id": name})
-            records = [] if current is None else [_record(current)]
+            records = [] if current is None else [record(current)]
             past = self._history.find({"name": name}).sort("version", -1)
             # A version that was replaced between the two questions is in both answers.
             newest = records[0].version if records else None
-            return records + [old for old in map(_past_record, past) if newest is None or old.version < newest]
+            return records + [old for old in map(past_record, past) if newest is None or old.version < newest]
 
         return self._attempt(versions)
 
@@ -169,72 +164,20 @@ class MongoStore:
     def commit(self, changes: Sequence[Change]) -> list[Record]:
         at = self._clock()
         writes = [
-            _Write(change, "{}" if change.document is None else document_text(change), new_etag(), at)
+            Write(change, "{}" if change.document is None else document_text(change), new_etag(), at)
             for change in changes
         ]
-        if not writes:
-            return []
-
-        def transaction(session: ClientSession) -> list[Record]:
-            landed = self._landed(writes, session)
-            return landed or [self._write(write, session) for write in writes]
+        attempts = 0
 
         def attempt() -> list[Record]:
+            nonlocal attempts
+            attempts += 1
             snapshot, durable = ReadConcern("snapshot"), WriteConcern("majority", j=True)
             with self._client.start_session() as session, session.start_transaction(snapshot, durable):
-                return transaction(session)
+                commit = Commit(self._database, session, writes)
+                return (attempts > 1 and commit.landed()) or commit.run()
 
-        return self._attempt(attempt)
-
-    def _landed(self, writes: Sequence[_Write], session: ClientSession) -> list[Record]:
-        """What an earlier attempt of the same commit wrote, if it went through unnoticed."""
-        last = writes[-1]
-        here = self._tools.find_one({"_id": last.change.name, "etag": last.etag}, session=session)
-        if here is None and self._history.find_one({"_id": last.etag}, session=session) is None:
-            return []
-        return [self._written(write, session) for write in writes]
-
-    def _written(self, write: _Write, session: ClientSession) -> Record:
-        past = self._history.find_one({"_id": write.etag}, session=session)
-        if past is not None:
-            return _past_record(past)
-        found = self._tools.find_one({"_id": write.change.name, "etag": write.etag}, session=session)
-        assert found is not None  # it was written in one transaction with the others
-        return _record(found)
-
-    def _write(self, write: _Write, session: ClientSession) -> Record:
-        change, name = write.change, write.change.name
-        old = self._tools.find_one({"_id": name}, session=session)
-        check_expected(change, None if old is None else old["etag"])
-        version = 1 + (self._last_version(name, session) if old is None else old["version"])
-        document = json.loads(write.text)
-        deleted = change.document is None
-        row = {"version": version, "etag": write.etag, "at": write.at, "document": encode(document)}
-        row["words_of_name"] = _WORD_ENDS.sub(" ", name)  # for the text index, which would take it for one word
-        if old is not None:
-            self._history.insert_one(_as_past(name, old), session=session)
-        if deleted:
-            self._tools.delete_one({"_id": name}, session=session)
-            self._history.insert_one(_as_past(name, row, deleted=True), session=session)
-        elif old is None:
-            self._tools.insert_one({"_id": name, **row}, session=session)
-        else:
-            self._tools.replace_one({"_id": name}, row, session=session)
-        if change.event is not None:
-            self._send(name, change.event, session)
-        return Record(name, version, write.etag, document, write.at, deleted)
-
-    def _last_version(self, name: str, session: ClientSession) -> int:
-        last = self._history.find_one({"name": name}, {"version": 1}, sort=[("version", -1)], session=session)
-        return 0 if last is None else int(last["version"])
-
-    def _send(self, name: str, event: _Document, session: ClientSession) -> None:
-        counter = self._counters.find_one_and_update(
-            {"_id": "outbox"}, {"$inc": {"last": 1}}, upsert=True, return_document=True, session=session
-        )
-        assert counter is not None  # it is made where it is not there
-        entry = {"name": name, "payload": _json(event), "attempts": 0, "not_before": 0.0, "last_error": ""}
-        self._outbox.insert_one({"_id": counter["last"], **entry}, session=session)
+        return self._attempt(attempt) if writes else []
 
     def outbox(self, *, limit: int = 100) -> list[OutboxEntry]:
         if limit <= 0:
@@ -294,9 +237,9 @@ class MongoStore:
             return
         with self._ready_lock:
             self.ping()
-            for collection in (self._outbox, self._counters):  # a transaction meets others where it has to make one
+            for name in (OUTBOX, COUNTERS):  # a transaction that has to make a collection gets in the way of others
                 with suppress(CollectionInvalid):
-                    self._database.create_collection(collection.name)
+                    self._database.create_collection(name)
             for field in _INDEXED:
                 self._tools.create_index([(f"document.{field}", 1), ("_id", 1)])
             self._tools.create_index(
@@ -329,23 +272,3 @@ def _failure(error: PyMongoError) -> StoreError:
     reason = error.details.get("errmsg") if isinstance(error, OperationFailure) and error.details else None
     text = str(reason or error).split(", Timeout:")[0].strip()
     return StoreError(f"the MongoDB store failed: {text}")
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _record(found: _Document) -> Record:
-    return Record(found["_id"], found["version"], found["etag"], decode(found["document"]), found["at"])
-
-
-def _as_past(name: str, row: _Document, *, deleted: bool = False) -> _Document:
-    """A version as it stands in the history, under its etag."""
-    past = {key: row[key] for key in ("version", "at", "document")}
-    return {"_id": row["etag"], "name": name, **past, "deleted": deleted}
-
-
-def _past_record(found: _Document) -> Record:
-    return Record(
-        found["name"], found["version"], found["_id"], decode(found["document"]), found["at"], found["deleted"]
-    )

@@ -1,0 +1,154 @@
+"""One commit to MongoDB: read what is there, decide in memory, write in bulk, all in one transaction."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pymongo import DeleteOne, InsertOne, ReplaceOne
+
+from toolcrib.adapters.stores.changes import check_expected
+from toolcrib.adapters.stores.mongo_filter import decode, encode
+from toolcrib.ports import Change, Record
+
+if TYPE_CHECKING:
+    from pymongo.client_session import ClientSession
+    from pymongo.database import Database
+
+Document = dict[str, Any]
+
+TOOLS, HISTORY, OUTBOX, COUNTERS = "tools", "tool_history", "tool_outbox", "tool_counters"
+_WORD_ENDS = re.compile(r"[_.-]|(?<=[a-z0-9])(?=[A-Z])")
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A change with everything drawn that must be the same at every attempt."""
+
+    change: Change
+    text: str
+    etag: str
+    at: float
+
+
+class Commit:
+    """Some writes inside a session's transaction."""
+
+    def __init__(self, database: Database[Document], session: ClientSession, writes: Sequence[Write]) -> None:
+        self._tools = database[TOOLS]
+        self._history = database[HISTORY]
+        self._outbox = database[OUTBOX]
+        self._counters = database[COUNTERS]
+        self._session = session
+        self._writes = writes
+        self._names = list(dict.fromkeys(write.change.name for write in writes))
+
+    def run(self) -> list[Record]:
+        before = self._current()
+        now = dict(before)
+        versions = {name: int(row["version"]) for name, row in before.items()}
+        versions |= self._last_versions([name for name in self._names if name not in before])
+        past: list[Document] = []
+        records: list[Record] = []
+        for write in self._writes:
+            name = write.change.name
+            old = now.pop(name, None)
+            check_expected(write.change, None if old is None else old["etag"])
+            versions[name] = versions.get(name, 0) + 1
+            record = _made(write, versions[name])
+            row = _row(record)
+            if old is not None:
+                past.append(_as_past(old))
+            if record.deleted:
+                past.append(_as_past(row, deleted=True))
+            else:
+                now[name] = row
+            records.append(record)
+        self._put(before, now, past)
+        self._send()
+        return records
+
+    def landed(self) -> list[Record]:
+        """What an earlier attempt of the same commit wrote, if it went through unnoticed."""
+        etags = [write.etag for write in self._writes]
+        found = {
+            row["_id"]: past_record(row) for row in self._history.find({"_id": {"$in": etags}}, session=self._session)
+        }
+        found |= {row["etag"]: record(row) for row in self._current().values() if row["etag"] in etags}
+        return [found[etag] for etag in etags] if found else []
+
+    def _current(self) -> dict[str, Document]:
+        return {row["_id"]: row for row in self._tools.find({"_id": {"$in": self._names}}, session=self._session)}
+
+    def _last_versions(self, names: list[str]) -> dict[str, int]:
+        """Of tools that were there once: a version is never used twice."""
+        steps: list[Document] = [
+            {"$match": {"name": {"$in": names}}},
+            {"$group": {"_id": "$name", "version": {"$max": "$version"}}},
+        ]
+        found = self._history.aggregate(steps, session=self._session) if names else ()
+        return {row["_id"]: int(row["version"]) for row in found}
+
+    def _put(self, before: dict[str, Document], now: dict[str, Document], past: list[Document]) -> None:
+        operations: list[InsertOne[Document] | ReplaceOne[Document] | DeleteOne] = []
+        for name in self._names:
+            if name in now:
+                operations.append(ReplaceOne({"_id": name}, now[name]) if name in before else InsertOne(now[name]))
+            elif name in before:
+                operations.append(DeleteOne({"_id": name}))
+        if operations:
+            self._tools.bulk_write(operations, session=self._session)
+        if past:
+            self._history.insert_many(past, session=self._session)
+
+    def _send(self) -> None:
+        told = [(write.change.name, write.change.event) for write in self._writes if write.change.event is not None]
+        if not told:
+            return
+        counter = self._counters.find_one_and_update(
+            {"_id": "outbox"}, {"$inc": {"last": len(told)}}, upsert=True, return_document=True, session=self._session
+        )
+        assert counter is not None  # it is made where it is not there
+        first = counter["last"] - len(told) + 1
+        entry = {"attempts": 0, "not_before": 0.0, "last_error": ""}
+        self._outbox.insert_many(
+            [
+                {"_id": first + number, "name": name, "payload": json.dumps(event), **entry}
+                for number, (name, event) in enumerate(told)
+            ],
+            session=self._session,
+        )
+
+
+def _made(write: Write, version: int) -> Record:
+    document = json.loads(write.text)
+    return Record(write.change.name, version, write.etag, document, write.at, write.change.document is None)
+
+
+def _row(made: Record) -> Document:
+    """A record as it stands among the current tools."""
+    return {
+        "_id": made.name,
+        "version": made.version,
+        "etag": made.etag,
+        "at": made.at,
+        "document": encode(made.document),
+        "words_of_name": _WORD_ENDS.sub(" ", made.name),  # for the text index, which would take it for one word
+    }
+
+
+def _as_past(row: Document, *, deleted: bool = False) -> Document:
+    """A version as it stands in the history, under its etag."""
+    kept = {key: row[key] for key in ("version", "at", "document")}
+    return {"_id": row["etag"], "name": row["_id"], **kept, "deleted": deleted}
+
+
+def record(row: Document) -> Record:
+    return Record(row["_id"], row["version"], row["etag"], decode(row["document"]), row["at"])
+
+
+def past_record(row: Document) -> Record:
+    return Record(row["name"], row["version"], row["_id"], decode(row["document"]), row["at"], row["deleted"])
