@@ -119,6 +119,16 @@ class ReadWhenFree(ReadInline):
         return await super().process(item, context)
 
 
+class Chatty(Read):
+    """Says what it is doing, from its thread."""
+
+    spec = spec("chatty", "parser")
+
+    def process(self, item: Page, context: StepContext, /) -> Sequence[Record]:
+        context.tell("reading slowly")
+        return super().process(item, context)
+
+
 class Keep(BatchBrick[Record, Stored]):
     class Config(BrickConfig):
         refuse: str = ""
@@ -173,5 +183,6 @@ class NeedsMuch(Brick[Request, Page]):
 
 
 BRICKS: dict[str, type[Brick[Any, Any]]] = {
-    brick.spec.name: brick for brick in (Fetch, OtherFetch, Read, ReadInline, ReadWhenFree, Keep, Through, NeedsMuch)
+    brick.spec.name: brick
+    for brick in (Fetch, OtherFetch, Read, ReadInline, ReadWhenFree, Chatty, Keep, Through, NeedsMuch)
 }

@@ -121,6 +121,14 @@ async def test_progress_is_told_for_every_page() -> None:
     assert told[-1].known == 5
 
 
+async def test_what_a_brick_tells_is_heard_with_the_progress() -> None:
+    told: list[Progress] = []
+    await pipeline("fetch", "chatty", "keep").run(["u1"], on_progress=told.append)
+    notes = [(progress.tool, progress.url, progress.note) for progress in told if progress.note]
+    assert notes == [("chatty", "u1", "reading slowly")]
+    assert told[-1].done == 1
+
+
 # Failures
 
 
@@ -369,7 +377,9 @@ async def test_a_pipeline_is_a_tool() -> None:
     assert result.data["records"] == [{"word": "a"}, {"word": "b"}]
     assert (result.data["done"], result.data["failed"]) == (1, 1)
     assert result.data["failures"][0]["kind"] == "404_error"
-    named = reading.as_tool("words-of", "Other words.", tags=("web",))
+    named = reading.as_tool("words-of", "Other words.", tags=("web",), allow=lambda url: url == "u2")
+    refused = await named.execute({"start": ["u1"]})
+    assert refused["failures"][0]["kind"] == "refused"
     assert (named.name, named.spec.tags, named.spec.tool_type) == ("words-of", ("web",), "pipeline")
     assert named.spec.parameters["properties"]["start"]
 

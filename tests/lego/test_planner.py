@@ -146,6 +146,14 @@ def test_the_nearest_miss_says_what_stands_in_the_way() -> None:
     )
 
 
+def test_the_nearest_miss_of_many_capabilities_is_found_soon() -> None:
+    specs = [tool(f"t{number}", f"c{number}", tool_type="same" if number < 6 else "") for number in range(14)]
+    found = plan(specs, [f"c{number}" for number in range(14)])
+    assert not found
+    assert found.nearest is not None
+    assert found.nearest.missing == ("c1", "c2", "c3", "c4", "c5")
+
+
 def test_wanting_nothing_is_refused() -> None:
     with pytest.raises(InvalidArgumentsError, match="at least one"):
         plan(SMALL, [])

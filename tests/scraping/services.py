@@ -58,6 +58,7 @@ class ScraperService(_Local):
 
     def __init__(self) -> None:
         super().__init__(_ScraperHandler)
+        self.credits_used_up = False
 
 
 class _ScraperHandler(_Handler):
@@ -66,6 +67,9 @@ class _ScraperHandler(_Handler):
         self.server.calls.append(query)
         if query.get("api_key") != SCRAPER_KEY:
             self.respond(401, b"Unauthorized request, please make sure your API key is valid.")
+            return
+        if self.server.credits_used_up:
+            self.respond(403, b"You have used up all your API credits.")
             return
         status, body = self.fetch(query["url"], CHROME)
         self.respond(status, body, sa_final_url=query["url"])
@@ -78,6 +82,7 @@ class CaptchaService(_Local):
         super().__init__(_CaptchaHandler)
         self.asked = 0
         self.token = CAPTCHA_SOLUTION
+        self.answer_field = "gRecaptchaResponse"
 
 
 class _CaptchaHandler(_Handler):
@@ -94,7 +99,7 @@ class _CaptchaHandler(_Handler):
         self.server.asked += 1
         if self.server.asked % 2:
             return {"errorId": 0, "status": "processing"}
-        return {"errorId": 0, "status": "ready", "solution": {"gRecaptchaResponse": self.server.token}}
+        return {"errorId": 0, "status": "ready", "solution": {self.server.answer_field: self.server.token}}
 
 
 class ForwardProxy(_Local):

@@ -41,6 +41,21 @@ async def test_the_page_behind_the_captcha_comes_out(
     )
 
 
+async def test_a_service_may_have_its_own_words(site: Site, captcha_service: CaptchaService) -> None:
+    captcha_service.answer_field = "token"
+    pipeline = make_pipeline(
+        "httpx",
+        ("anticaptcha", {"endpoint": captcha_service.url, "poll_seconds": 0.01, "task_types": {"g-recaptcha": "Mine"}}),
+        ("selectolax", {"selectors": {"heading": "h1"}}),
+        secrets={"ANTICAPTCHA_KEY": CAPTCHA_KEY},
+    )
+    notes: list[str] = []
+    report = await pipeline.run([f"{site.url}/captcha"], on_progress=lambda progress: notes.append(progress.note))
+    assert report.items == 1
+    assert captcha_service.calls[0][1]["task"]["type"] == "Mine"
+    assert notes[0] == "waiting for a captcha to be solved"
+
+
 async def test_a_page_that_asks_again_and_again_is_a_failure(site: Site, captcha_service: CaptchaService) -> None:
     captcha_service.token = "wrong"
     report = await past_the_captcha("httpx", captcha_service).run([f"{site.url}/captcha"])

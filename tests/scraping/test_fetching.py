@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -147,6 +149,17 @@ async def test_a_browser_that_does_not_start_says_so(tmp_path: Any) -> None:
             pass
 
 
+async def test_a_browser_that_crashed_is_started_again(site: Site, chromium_path: str) -> None:
+    brick: Any = BRICKS["playwright"]()
+    await brick.open()
+    try:
+        await brick._browser.close()
+        [page] = await brick.process(Request(f"{site.url}/book/3"), None)
+        assert "Kindred" in page.text
+    finally:
+        await brick.close()
+
+
 async def test_scraperapi_fetches_through_the_service(site: Site, scraper_service: ScraperService) -> None:
     config = {"endpoint": scraper_service.url, "render": True, "country_code": "nl"}
     async with fetching("scraperapi", config, SCRAPERAPI_KEY=SCRAPER_KEY) as fetch:
@@ -167,6 +180,9 @@ async def test_scraperapi_tells_a_wrong_key_from_a_page_that_says_no(
             await fetch(f"{site.url}/books/1")
     async with fetching("scraperapi", config, SCRAPERAPI_KEY=SCRAPER_KEY) as fetch:
         assert (await fetch(f"{site.url}/books/77")).status == 404
+        scraper_service.credits_used_up = True
+        with pytest.raises(DeniedError, match="credits"):
+            await fetch(f"{site.url}/books/1")
 
 
 def test_a_missing_key_is_named() -> None:
@@ -181,6 +197,43 @@ def test_a_missing_package_says_how_to_install_it(monkeypatch: pytest.MonkeyPatc
     assert isinstance(error, MissingDependencyError)
     assert error.install == "pip install 'toolcrib[scraping]'"
     assert "a_package_nobody_has" in str(error)
+
+
+def test_what_a_setting_needs_is_missing_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("h2", "html5lib"):
+        monkeypatch.setitem(sys.modules, module, None)
+    [error] = BRICKS["httpx"]({"http2": True}).missing()
+    assert "pip install h2" in str(error)
+    [error] = BRICKS["beautifulsoup4"]({"selectors": {"a": "b"}, "features": "html5lib"}).missing()
+    assert "pip install html5lib" in str(error)
+    assert BRICKS["httpx"]().missing() == []
+
+
+PACKAGES = (
+    *("httpx", "requests", "curl_cffi", "playwright", "bs4", "lxml", "selectolax", "parsel", "extruct", "pyarrow"),
+)
+WITHOUT_PACKAGES = f"""
+import sys
+for name in {PACKAGES!r}:
+    sys.modules[name] = None
+from toolcrib.toolsets.scraping import BRICKS, make_pipeline
+settings = {{"parser": {{"selectors": {{"a": "b"}}}}, "data_storage": {{"path": "x"}}}}
+for name, brick in BRICKS.items():
+    config = settings.get(brick.spec.tool_type) if name != "extruct" else None
+    config = {{"proxies": ["http://p:1"]}} if name == "proxy-list" else config
+    print(name, *(type(error).__name__ for error in brick(config).missing()))
+"""
+
+
+def test_without_any_package_every_brick_can_be_named_and_says_what_it_needs(tmp_path: Any) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_PACKAGES], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    told = dict(line.partition(" ")[::2] for line in done.stdout.splitlines())
+    assert set(told) == set(BRICKS)
+    nothing_needed = {name for name, errors in told.items() if not errors}
+    assert nothing_needed == {"proxy-list", "jsonlines", "csv", "sqlite"}
+    assert told["scraperapi"] == "MissingDependencyError MissingConfigError"
 
 
 @pytest.mark.parametrize("name", FETCHERS)

@@ -7,6 +7,7 @@ from toolcrib.lego.checking import Joint, PipelineReport
 from toolcrib.lego.definition import PipelineDefinition, StepDefinition, read_definition
 from toolcrib.lego.engine import FailedRequest, Progress, RunReport
 from toolcrib.lego.index import CompatibilityIndex, find_compatible
+from toolcrib.lego.installed import InstalledBricks
 from toolcrib.lego.items import Item, Page, Record, Request, Stored
 from toolcrib.lego.pipeline import Pipeline, load_pipeline
 from toolcrib.lego.planner import Miss, Plan, Planner, Stack, plan
@@ -18,6 +19,7 @@ __all__ = [
     "BrickConfig",
     "CompatibilityIndex",
     "FailedRequest",
+    "InstalledBricks",
     "Item",
     "Joint",
     "Miss",

@@ -34,11 +34,18 @@ class BrickConfig(BaseModel):
 class StepContext:
     """What a brick may say and hear while it works on one item."""
 
-    __slots__ = ("_cancelled", "followed")
+    __slots__ = ("_cancelled", "_tell", "followed")
 
-    def __init__(self, cancelled: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self, cancelled: Callable[[], bool] = lambda: False, tell: Callable[[str], None] = lambda _text: None
+    ) -> None:
         self._cancelled = cancelled
+        self._tell = tell
         self.followed: list[Request] = []
+
+    def tell(self, text: str) -> None:
+        """Say what takes so long, for those who watch the run's progress. Works from a thread too."""
+        self._tell(text)
 
     def follow(self, request: Request) -> None:
         """Send another request through the pipeline from its beginning; one that went before is left out."""

@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -46,6 +47,9 @@ class Progress:
     known: int
     url: str
     ok: bool
+    tool: str = ""
+    note: str = ""
+    """What a brick tells of work that is not done yet; otherwise a request has just ended."""
 
 
 @dataclass(slots=True)
@@ -118,6 +122,10 @@ class Run:
         self._on_item = on_item
         self._stop = stop or asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
+        if on_progress is not None:
+            for stage in stages:
+                for step in (stage.main, *stage.rewriters, *chain(*stage.substitutes.values())):
+                    step.on_note = self._note
 
     async def __call__(self, start: AsyncIterator[Request] | Iterator[Request]) -> RunReport:
         begun = time.perf_counter()
@@ -197,11 +205,15 @@ class Run:
                 error.tool or "pipeline", f"more than {most} requests failed, the last with: {failure.reason}"
             )
 
-    def _tell(self, url: str, *, ok: bool) -> None:
+    def _tell(self, url: str, *, ok: bool, tool: str = "", note: str = "") -> None:
         if self._on_progress is not None:
             report = self.report
             in_flight = max(len(self._tasks) - 1, 0)
-            self._on_progress(Progress(report.done, report.failed, in_flight, self._journal.known, url, ok))
+            known = self._journal.known
+            self._on_progress(Progress(report.done, report.failed, in_flight, known, url, ok, tool, note))
+
+    def _note(self, tool: str, url: str, note: str) -> None:
+        self._tell(url, ok=True, tool=tool, note=note)
 
     async def _flow(self, index: int, items: Sequence[Item]) -> None:
         if index == len(self._stages):

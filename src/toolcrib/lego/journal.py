@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from toolcrib.core.errors import ConflictError, StoreError
+from toolcrib.core.errors import ConflictError, StoreError, ToolcribError
 from toolcrib.lego.items import Page, Request
 
 _SCHEMA = (
@@ -48,7 +48,11 @@ class Journal:
             self._database = _connect(path)
         except sqlite3.Error as error:
             raise self._broken(error) from error
-        self._claim(pipeline)
+        try:
+            self._claim(pipeline)
+        except ToolcribError:
+            self._database.close()
+            raise
         rows = self._execute("SELECT id FROM requests WHERE state = 'open' ORDER BY id")
         self._todo: deque[int] = deque(row[0] for row in rows)
         self.done_before: int = self._execute("SELECT count(*) FROM requests WHERE state = 'done'").fetchone()[0]
@@ -115,7 +119,6 @@ class Journal:
         self._execute("INSERT OR IGNORE INTO about VALUES ('pipeline', ?)", (pipeline,))
         owner = self._execute("SELECT value FROM about WHERE name = 'pipeline'").fetchone()[0]
         if owner != pipeline:
-            self._database.close()
             raise ConflictError(
                 f"the journal {str(self.path)!r} belongs to another pipeline; name another journal, or delete it"
             )

@@ -123,8 +123,13 @@ class Pipeline:
             raise ToolFailedError(self.name, f"{report.failed} requests failed, the first with: {first.reason}")
         return items
 
-    def as_tool(self, name: str = "", description: str = "", **fields: Any) -> Tool:
-        """The pipeline as a tool that takes ``start`` addresses and returns counts, failures and records."""
+    def as_tool(
+        self, name: str = "", description: str = "", *, allow: Callable[[str], bool] | None = None, **fields: Any
+    ) -> Tool:
+        """The pipeline as a tool that takes ``start`` addresses and returns counts, failures and records.
+
+        Who calls the tool chooses the addresses: ``allow`` or the definition's ``allow_hosts`` keep them within bounds.
+        """
         pipeline = self
 
         async def run_pipeline(start: list[str] | None = None) -> dict[str, Any]:
@@ -134,7 +139,7 @@ class Pipeline:
                 if isinstance(item, Record) and len(records) < _TOOL_RECORDS:
                     records.append(dict(item.data))
 
-            report = await pipeline.run(start, on_item=keep)
+            report = await pipeline.run(start, on_item=keep, allow=allow)
             return {
                 "done": report.done,
                 "failed": report.failed,
@@ -150,6 +155,7 @@ class Pipeline:
             "tool_type": "pipeline",
             "capabilities": tuple(dict.fromkeys(each for spec in self.specs for each in spec.capabilities)),
             "required_config": tuple(dict.fromkeys(key for spec in self.specs for key in spec.required_config)),
+            "metadata": {"pipeline": {"steps": [{"tool": step.tool} for step in self.definition.ordered_steps]}},
         }
         return make_tool(run_pipeline, **(known | fields))
 

@@ -102,8 +102,15 @@ class Planner:
 
     def _nearest(self, asked: tuple[str, ...], strict: bool) -> Miss:
         offered = tuple(capability for capability in asked if capability in self._offering)
+        # What cannot be had with one other cannot be had with that one and more.
+        apart = [set(pair) for pair in combinations(offered, 2) if not self._stacks(pair, 1, strict)]
         for size in range(len(offered), 0, -1):
-            found = [stack for kept in combinations(offered, size) for stack in self._stacks(kept, 1, strict)]
+            found = [
+                stack
+                for kept in combinations(offered, size)
+                if not any(pair.issubset(kept) for pair in apart)
+                for stack in self._stacks(kept, 1, strict)
+            ]
             if found:
                 best = min(found, key=lambda stack: rank(stack.tools))
                 missing = tuple(each for each in asked if not any(each in tool.capabilities for tool in best.tools))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from toolcrib.lego.brick import BatchBrick, Brick, StepContext
-from toolcrib.lego.items import Item, Request
+from toolcrib.lego.items import Item, Page, Request
 
 T = TypeVar("T")
 
@@ -31,6 +33,9 @@ class StepStatistics:
 
 class Step:
     """Runs one brick with a bounded number of items at once. Opens it when the first item comes, or before."""
+
+    on_note: Callable[[str, str, str], None] | None = None
+    """Hears what the brick tells: its name, the item's address, the text."""
 
     def __init__(self, brick: Brick[Any, Any], concurrency: int, cancelled: Callable[[], bool]) -> None:
         self.brick = brick
@@ -71,7 +76,7 @@ class Step:
         """What the brick gives for an item, and the requests it wants followed."""
         if not self._opened:
             await self.open()
-        context = StepContext(self._cancelled)
+        context = self._context(item)
         async with self._places:
             begun = time.perf_counter()
             self.statistics.taken += 1
@@ -103,6 +108,13 @@ class Step:
         self.statistics.given += len(given)
         return given
 
+    def _context(self, item: Item) -> StepContext:
+        if self.on_note is None:
+            return StepContext(self._cancelled)
+        hear = partial(self.on_note, self.statistics.tool, item.url if isinstance(item, Request | Page) else "")
+        loop = asyncio.get_running_loop()
+        return StepContext(self._cancelled, lambda text: call_soon(loop, partial(hear, text)))
+
     async def _in_thread(self, function: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function)
 
@@ -113,6 +125,11 @@ class Step:
             await self._in_thread(function)
         else:
             function()
+
+
+def call_soon(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop is closed: nobody watches any more
+        loop.call_soon_threadsafe(function)
 
 
 class _Batches:

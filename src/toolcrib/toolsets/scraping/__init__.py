@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from toolcrib.lego import Brick, Pipeline, Secrets
+from toolcrib.lego import Brick, InstalledBricks, Pipeline, Secrets
 from toolcrib.lego import load_pipeline as load_pipeline_with
 from toolcrib.toolsets.scraping.antibot import CurlBrick, ScraperApiBrick
 from toolcrib.toolsets.scraping.browser import PlaywrightBrick
@@ -57,12 +57,12 @@ def load_pipeline(
     bricks: Mapping[str, type[Brick[Any, Any]]] | None = None,
     secrets: Secrets | Mapping[str, str] | None = None,
 ) -> Pipeline:
-    """The pipeline in a JSON or TOML file, made of the bricks that ship and any others given."""
-    return load_pipeline_with(path, {**BRICKS, **(bricks or {})}, secrets=secrets)
+    """The pipeline in a JSON or TOML file, made of the bricks that ship, others given, and installed ones."""
+    return load_pipeline_with(path, InstalledBricks({**BRICKS, **(bricks or {})}), secrets=secrets)
 
 
 def make_pipeline(
     *steps: str | tuple[str, Mapping[str, Any]], secrets: Secrets | Mapping[str, str] | None = None, **settings: Any
 ) -> Pipeline:
     """``make_pipeline("httpx", ("parsel", {...}), ("jsonlines", {...}), start=[...])``"""
-    return Pipeline.of(*steps, bricks=BRICKS, secrets=secrets, **settings)
+    return Pipeline.of(*steps, bricks=InstalledBricks(BRICKS), secrets=secrets, **settings)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from curl_cffi.requests import AsyncSession
 
 
+_REFUSALS = {401: "does not accept the SCRAPERAPI_KEY", 403: "says that the credits of the SCRAPERAPI_KEY are used up"}
+
+
 class CurlBrick(Brick[Request, Page]):
     """Every answer comes over a connection that a browser could have made. Brings its own User-Agent."""
 
@@ -104,8 +107,8 @@ class ScraperApiBrick(Brick[Request, Page]):
                     headers={**config.headers, **item.headers},
                     content=item.body or None,
                 )
-        if response.status_code == 401:
-            raise DeniedError("the service behind 'scraperapi' does not accept the SCRAPERAPI_KEY", rule="scraperapi")
+        if response.status_code in _REFUSALS:
+            raise DeniedError(f"the service behind 'scraperapi' {_REFUSALS[response.status_code]}", rule="scraperapi")
         check_size(self.spec.name, config, len(response.content), item.url)
         return [self._page(item, response)]
 

@@ -69,18 +69,15 @@ class PlaywrightBrick(Brick[Request, Page]):
         return found
 
     async def open(self) -> None:
-        from playwright.async_api import Error, async_playwright
+        from playwright.async_api import async_playwright
 
         self._driver = await async_playwright().start()
-        self._contexts: dict[str, BrowserContext] = {}
         self._making = asyncio.Lock()
         try:
-            self._browser: Browser = await self._driver.chromium.launch(
-                executable_path=self._executable(), headless=self.config.headless, args=list(FLAGS)
-            )
-        except Error as error:
+            await self._launch()
+        except UnavailableError:
             await self._driver.stop()
-            raise UnavailableError(f"Chromium did not start: {error.message.splitlines()[0]}") from None
+            raise
 
     async def close(self) -> None:
         await self._browser.close()
@@ -126,8 +123,21 @@ class PlaywrightBrick(Brick[Request, Page]):
         check_size(self.spec.name, self.config, len(body), request.url)
         return Page(request, tab.url, response.status, body, headers, self.spec.name)
 
+    async def _launch(self) -> None:
+        from playwright.async_api import Error
+
+        self._contexts: dict[str, BrowserContext] = {}
+        try:
+            self._browser: Browser = await self._driver.chromium.launch(
+                executable_path=self._executable(), headless=self.config.headless, args=list(FLAGS)
+            )
+        except Error as error:
+            raise UnavailableError(f"Chromium did not start: {error.message.splitlines()[0]}") from None
+
     async def _context(self, proxy: str) -> BrowserContext:
         async with self._making:
+            if not self._browser.is_connected():  # it crashed: the pages under way are lost, the next are not
+                await self._launch()
             if proxy not in self._contexts:
                 options: dict[str, Any] = {"ignore_https_errors": not self.config.verify}
                 if self.config.user_agent:

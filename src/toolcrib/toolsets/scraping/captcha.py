@@ -33,13 +33,12 @@ class Kind:
     css_class: str
     task: str
     field: str
-    solution: str
 
 
 KINDS = (
-    Kind("g-recaptcha", "RecaptchaV2TaskProxyless", "g-recaptcha-response", "gRecaptchaResponse"),
-    Kind("h-captcha", "HCaptchaTaskProxyless", "h-captcha-response", "gRecaptchaResponse"),
-    Kind("cf-turnstile", "TurnstileTaskProxyless", "cf-turnstile-response", "token"),
+    Kind("g-recaptcha", "RecaptchaV2TaskProxyless", "g-recaptcha-response"),
+    Kind("h-captcha", "HCaptchaTaskProxyless", "h-captcha-response"),
+    Kind("cf-turnstile", "TurnstileTaskProxyless", "cf-turnstile-response"),
 )
 
 
@@ -59,6 +58,9 @@ class AntiCaptchaBrick(Brick[Page, Page]):
         endpoint: str = "https://api.anti-captcha.com"
         timeout: float = Field(120.0, gt=0, le=600, description="seconds for one solution")
         poll_seconds: float = Field(3.0, gt=0)
+        task_types: dict[str, str] = Field(
+            default_factory=dict, description="a service's own names for tasks, such as {'cf-turnstile': '...'}"
+        )
         attempts: int = Field(2, ge=1, le=10, description="how often a page may ask again")
 
     spec = entry("anticaptcha")
@@ -83,6 +85,7 @@ class AntiCaptchaBrick(Brick[Page, Page]):
         attempt = _attempt(item.request)
         if attempt >= self.config.attempts:
             raise ToolFailedError(self.spec.name, f"{item.url} asks for a captcha again after {attempt} solutions")
+        context.tell("waiting for a captcha to be solved")
         token = await self._solve(challenge, item)
         context.follow(_answer(challenge, token, item, attempt + 1))
         return []
@@ -91,14 +94,15 @@ class AntiCaptchaBrick(Brick[Page, Page]):
         import httpx
 
         kind, seconds = challenge.kind, self.config.timeout
-        task = {"type": kind.task, "websiteURL": page.url, "websiteKey": challenge.site_key}
+        name = self.config.task_types.get(kind.css_class, kind.task)
+        task = {"type": name, "websiteURL": page.url, "websiteKey": challenge.site_key}
         with told_plainly(self.spec.name, page.request, seconds, httpx.TimeoutException, httpx.HTTPError):
             async with asyncio.timeout(seconds):
                 made = await self._call("createTask", {"task": task})
                 while True:
                     result = await self._call("getTaskResult", {"taskId": made["taskId"]})
                     if result.get("status") == "ready":
-                        return str(result["solution"][kind.solution])
+                        return _token(result["solution"])
                     await asyncio.sleep(self.config.poll_seconds)
         raise ToolTimeoutError(self.spec.name, seconds)
 
@@ -145,6 +149,11 @@ def _answer(challenge: Challenge, token: str, page: Page, attempt: int) -> Reque
         return Request(address, headers=headers, depth=before.depth, note=note)
     headers["Content-Type"] = "application/x-www-form-urlencoded"
     return Request(challenge.action, "POST", headers, data.encode(), before.depth, note=note)
+
+
+def _token(solution: Mapping[str, Any]) -> str:
+    """The services agree on the call, not on what they call the answer."""
+    return str(solution.get("gRecaptchaResponse") or solution["token"])
 
 
 def _attempt(request: Request) -> int:

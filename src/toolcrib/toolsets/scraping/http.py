@@ -6,11 +6,12 @@ import asyncio
 import threading
 import time
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from toolcrib.core.errors import ToolTimeoutError
+from toolcrib.core.errors import MissingDependencyError, ToolcribError, ToolTimeoutError
 from toolcrib.lego import Brick, BrickConfig, Page, Request, StepContext
 from toolcrib.toolsets.scraping.entries import entry
 from toolcrib.toolsets.scraping.fetching import FetchConfig, check_size, page, told_plainly
@@ -36,6 +37,10 @@ class HttpxBrick(Brick[Request, Page]):
     gives = Page
     modules = ("httpx",)
     config: Config
+
+    def missing(self) -> list[ToolcribError]:
+        h2 = [MissingDependencyError("h2, which 'http2' needs,", "pip install h2")]
+        return super().missing() + (h2 if self.config.http2 and find_spec("h2") is None else [])
 
     async def open(self) -> None:
         self._clients: dict[str, httpx.AsyncClient] = {}

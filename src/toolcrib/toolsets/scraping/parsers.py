@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
+from toolcrib.core.errors import MissingDependencyError, ToolcribError
 from toolcrib.lego import Brick, BrickConfig, Page, Record, StepContext
 from toolcrib.toolsets.scraping.entries import entry
 from toolcrib.toolsets.scraping.selectors import ParserBrick, ParserConfig
@@ -21,11 +23,17 @@ Syntax = Literal["json-ld", "microdata", "opengraph", "microformat", "rdfa", "du
 
 class BeautifulSoupBrick(ParserBrick["Tag"]):
     class Config(ParserConfig):
-        features: str = Field("lxml", description="the parser underneath: 'lxml', 'html.parser' or 'html5lib'")
+        features: Literal["lxml", "html.parser", "html5lib"] = Field("lxml", description="the parser underneath")
 
     spec = entry("beautifulsoup4")
-    modules = ("bs4", "lxml")
+    modules = ("bs4",)
     config: Config
+
+    def missing(self) -> list[ToolcribError]:
+        needed = self.config.features
+        absent = needed != "html.parser" and find_spec(needed) is None
+        install = f"pip install {needed}"
+        return super().missing() + ([MissingDependencyError(f"{needed}, a parser,", install)] if absent else [])
 
     def root(self, page: Page) -> Tag:
         from bs4 import BeautifulSoup

@@ -34,17 +34,18 @@ class SqliteBrick(RowsBrick):
 
     def begin(self) -> Iterator[str]:
         self._table = _quoted(self.config.table)
+        self._database = sqlite3.connect(self.path)
         try:
-            self._database = sqlite3.connect(self.path)
-            with self._database:
-                self._database.execute(f"CREATE TABLE IF NOT EXISTS {self._table} ({KEY} TEXT PRIMARY KEY NOT NULL)")
-            self._columns = self._read_columns()
-            if KEY not in self._columns:
-                raise StoreError(f"the table {self.config.table!r} in {str(self.path)!r} has no column {KEY!r}")
-            keys = [row[0] for row in self._database.execute(f"SELECT {KEY} FROM {self._table}")]  # noqa: S608  quoted
+            return iter(self._known_keys())
         except sqlite3.Error as error:
+            self._database.close()
             raise StoreError(f"{str(self.path)!r} cannot be used: {error}") from error
-        return iter(keys)
+
+    def _known_keys(self) -> list[str]:
+        with self._database:
+            self._database.execute(f"CREATE TABLE IF NOT EXISTS {self._table} ({KEY} TEXT PRIMARY KEY NOT NULL)")
+        self._columns = self._read_columns()
+        return [row[0] for row in self._database.execute(f"SELECT {KEY} FROM {self._table}")]  # noqa: S608  quoted
 
     def close(self) -> None:
         self._database.close()
