@@ -56,7 +56,7 @@ def add(
     ctx: typer.Context,
     file: FileOption = "",
     samples: Annotated[
-        bool, typer.Option("--samples", help="The scraping tools that Toolcrib knows of.", show_default=False)
+        bool, typer.Option("--samples", help="The tools that come with Toolcrib.", show_default=False)
     ] = False,
     replace: Annotated[bool, typer.Option(help="Write over a tool of the same name.")] = True,
     force: Annotated[bool, typer.Option("--force", help="Even where that breaks callers.")] = False,
@@ -67,7 +67,7 @@ def add(
     desk = desk_of(ctx, store, as_json)
     if bool(file) == samples:
         raise typer.BadParameter("give a file with -f FILE, or --samples")
-    specs = _samples() if samples else _read(desk, file)
+    specs = _samples(desk) if samples else _read(desk, file)
     with desk.catalogue() as catalogue:
         known = {spec.name for spec in specs if spec.name in catalogue}
         entries = catalogue.publish_many(specs, replace=replace, force=force)
@@ -84,10 +84,13 @@ def _read(desk: Desk, file: str) -> list[ToolSpec]:
     return each_tool(file, read_json(file), desk.parse)
 
 
-def _samples() -> list[ToolSpec]:
+def _samples(desk: Desk) -> list[ToolSpec]:
+    """The scraping tools, and the browser tools where the store has a place for their parameters."""
+    from toolcrib.toolsets.browser import browser_specs
     from toolcrib.toolsets.scraping.entries import entries
 
-    return list(entries().values())
+    specs = {} if desk.speaks_brain else {spec.name: spec for spec in browser_specs()}
+    return list((specs | entries()).values())
 
 
 def list_tools(
