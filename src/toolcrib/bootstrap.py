@@ -6,6 +6,7 @@ Each adapter is imported when it is needed, so that nobody pays for a backend th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -48,22 +49,27 @@ def open_catalogue(
     settings = settings or load_settings()
     if url is not None:
         settings = settings.with_changes("argument", store=url)
-    store = open_store(settings.store_url)
+    policy = open_policy(settings)
     binder = Binder(settings, functions or {}, python_modules)
-    policy, audit = open_policy(settings), open_audit(settings.store_url)
-    catalogue = Catalogue(
-        store,
-        index=open_index(store),
-        policy=policy,
-        audit=audit,
-        seal=open_seal(settings, shared=store.remote),
-        bind=binder,
-        cleanups=[binder.forget, *cleanups],
-        closing=[audit.close, getattr(policy, "close", lambda: None), binder.close],
-        announce=bool(settings.events_receiver),
-    )
-    binder.credentials = catalogue.credentials
-    catalogue.recover()
+    with ExitStack() as undo:
+        store = open_store(settings.store_url)
+        undo.callback(store.close)
+        audit = open_audit(settings.store_url)
+        undo.callback(audit.close)
+        catalogue = Catalogue(
+            store,
+            index=open_index(store),
+            policy=policy,
+            audit=audit,
+            seal=open_seal(settings, shared=store.remote),
+            bind=binder,
+            cleanups=[binder.forget, *cleanups],
+            closing=[audit.close, getattr(policy, "close", lambda: None), binder.close],
+            announce=bool(settings.events_receiver),
+        )
+        binder.credentials = catalogue.credentials
+        catalogue.recover()
+        undo.pop_all()
     return catalogue
 
 

@@ -20,6 +20,7 @@ from toolcrib.core.errors import (
     InvalidArgumentsError,
     MissingConfigError,
     SettingsError,
+    ToolInUseError,
     ToolTimeoutError,
     ToolValidationError,
 )
@@ -218,6 +219,18 @@ def test_a_description_cannot_make_code_safer_than_it_is(settings: Settings) -> 
     catalogue.publish(bound(python=reference))
     assert catalogue.get("add").safety_level == "safe"
     assert catalogue.tool("add").spec.safety_level > "safe"
+
+
+def test_a_pipeline_keeps_the_tools_it_is_made_of(settings: Settings) -> None:
+    from toolcrib.toolsets.scraping import make_pipeline
+
+    catalogue = open_memory(settings)
+    seed_samples(catalogue)
+    made = make_pipeline("httpx", ("parsel", {"selectors": {"title": "title"}}), name="read-pages")
+    catalogue.publish(made.as_tool())
+    with pytest.raises(ToolInUseError) as caught:
+        catalogue.delete("httpx")
+    assert caught.value.users == ("read-pages",)
 
 
 # Addresses

@@ -138,6 +138,8 @@ def test_pages_follow_each_other(catalogue: Catalogue) -> None:
     assert len(catalogue.query(limit=None)) == 7
     assert [found.name for found in page[1:]] == ["tool-2", "tool-4"]
     assert [entry.name for entry in catalogue.entries({"name": {"$gt": "tool-4"}})] == ["tool-5", "tool-6"]
+    with pytest.raises(InvalidQueryError, match="at least 1"):
+        catalogue.query(limit=0)
     with pytest.raises(InvalidQueryError, match=r"\$where"):
         catalogue.query({"$where": "1"})
 
@@ -151,6 +153,12 @@ def test_an_update_changes_what_it_names(catalogue: Catalogue) -> None:
     assert entry.spec == spec(description="better", tags=["sky", "rain"], author="Ann")
     assert entry.version == 2
     assert catalogue.update("weather", lambda now: {"author": now.author.upper()}).spec.author == "ANN"
+
+
+def test_true_is_not_one(catalogue: Catalogue) -> None:
+    catalogue.publish(spec(metadata={"x": 1}))
+    assert catalogue.update("weather", metadata={"x": True}).version == 2
+    assert catalogue.get("weather").metadata["x"] is True
 
 
 def test_an_update_that_changes_nothing_writes_nothing(catalogue: Catalogue) -> None:

@@ -214,6 +214,21 @@ def test_an_audit_that_cannot_write_stops_the_change() -> None:
     assert "weather" not in catalogue
 
 
+def test_an_outcome_that_cannot_be_audited_does_not_undo_the_change(caplog: pytest.LogCaptureFixture) -> None:
+    class FullAfterTheAttempt(MemoryAudit):
+        def record(self, *events: AuditEvent) -> None:
+            if events[0].outcome != "attempt":
+                raise StoreError("the disk is full")
+            super().record(*events)
+
+    catalogue = Catalogue(MemoryStore(), audit=FullAfterTheAttempt())
+    catalogue.publish(spec())
+    assert "weather" in catalogue
+    assert "could not be audited: the disk is full" in caplog.text
+    with pytest.raises(ToolExistsError):
+        catalogue.publish(spec())
+
+
 def test_a_crash_leaves_its_event() -> None:
     class Broken(MemoryStore):
         def commit(self, changes: Any) -> list[Record]:

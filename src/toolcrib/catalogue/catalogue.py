@@ -25,6 +25,7 @@ from toolcrib.core.errors import (
     MissingConfigError,
     ToolExistsError,
     ToolInUseError,
+    ToolNotFoundError,
     ToolValidationError,
 )
 from toolcrib.core.spec import ToolSpec
@@ -122,7 +123,8 @@ class Catalogue(CatalogueReader):
             return self._write([(spec, current[spec.name]) for spec in checked], force=force, principal=principal)
 
         with self._guard.attempt(targets, principal) as attempt:
-            entries = self._again(publish_once, retry_on=(ConflictError, ToolExistsError) if replace else ())
+            races = (ConflictError, ToolExistsError, ToolNotFoundError)
+            entries = self._again(publish_once, retry_on=races if replace else ())
             attempt.detail = _written(entries)
         return entries
 
@@ -244,9 +246,8 @@ class Catalogue(CatalogueReader):
         broke = broken_by(Entry.of(record).spec, spec) if record else []
         if broke and not force:
             raise BreakingChangeError(spec.name, broke)
-        if kept is None:
-            kept = record.document["credentials"] if record else {}
-        document["credentials"] = secrets.sealed(spec.name, spec.credentials, kept, self._seal)
+        stored = kept if kept is not None else record.document["credentials"] if record else {}
+        document["credentials"] = secrets.sealed(spec.name, document["credentials"], stored, self._seal)
         event = None
         if self._announce:
             kind: EventKind = "tool.updated" if record else "tool.created"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,10 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from toolcrib.catalogue.credentials import without
-from toolcrib.core.errors import DeniedError, PolicyUnavailableError, ToolcribError
+from toolcrib.core.errors import DeniedError, PolicyUnavailableError, StoreError, ToolcribError
 from toolcrib.ports import Action, Audit, AuditEvent, Policy, PolicyRequest
 
 Outcome = Literal["attempt", "done", "failed", "refused", "crashed"]
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -38,15 +41,15 @@ class Guard:
         try:
             yield attempt
         except (DeniedError, PolicyUnavailableError) as error:
-            self._record(attempt, "refused", targets, principal, str(error))
+            self._conclude(attempt, "refused", targets, principal, str(error))
             raise
         except ToolcribError as error:
-            self._record(attempt, "failed", targets, principal, str(error))
+            self._conclude(attempt, "failed", targets, principal, str(error))
             raise
         except BaseException as error:
-            self._record(attempt, "crashed", targets, principal, type(error).__name__)
+            self._conclude(attempt, "crashed", targets, principal, type(error).__name__)
             raise
-        self._record(attempt, "done", targets, principal, attempt.detail)
+        self._conclude(attempt, "done", targets, principal, attempt.detail)
 
     def authorise(self, action: Action, document: dict[str, Any], digest: str, principal: str) -> None:
         """Nothing, or DeniedError with the policy's reason."""
@@ -58,6 +61,15 @@ class Guard:
             who = repr(principal) if principal else "an anonymous caller"
             reason = decision.reason or "it gave no reason"
             raise DeniedError(f"the policy does not let {who} {action} {name!r}: {reason}", rule=decision.rule)
+
+    def _conclude(
+        self, attempt: Attempt, outcome: Outcome, targets: Mapping[str, Action], principal: str, detail: str
+    ) -> None:
+        """Record how it ended. The attempt is on record already, so a failure here must not hide the outcome itself."""
+        try:
+            self._record(attempt, outcome, targets, principal, detail)
+        except StoreError as error:
+            _log.error("the outcome %r of call %s could not be audited: %s", outcome, attempt.call, error)
 
     def _record(
         self, attempt: Attempt, outcome: Outcome, targets: Mapping[str, Action], principal: str, detail: str = ""
