@@ -21,6 +21,7 @@ from toolcrib.toolsets.browser import (
     BrowserSession,
     BrowserSessions,
     Chromium,
+    DomainRules,
     find_chromium,
     standalone_tool,
 )
@@ -182,6 +183,11 @@ async def test_a_tool_alone_opens_its_own_browser(chromium_path: str, web: Web) 
     assert "Docs page" in read.data["text"]
     failed = await standalone_tool("extract_text", start_url="file:///etc/passwd", chromium=chromium_path).execute({})
     assert failed.error_code == "domain_denied"
+    standalone.configure(domains=DomainRules(deny=("127.0.0.1",)), chromium=chromium_path)
+    try:
+        assert (await standalone.goto.execute({"url": web.url})).error_code == "domain_denied"
+    finally:
+        standalone.configure()
     with pytest.raises(AttributeError):
         _ = standalone.no_such_tool
     assert await none_left(before) == {}
