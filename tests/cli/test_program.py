@@ -139,10 +139,11 @@ def test_the_program_starts_without_loading_what_it_does_not_need():
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_the_version_is_printed(cli: Cli):
+def test_the_version_is_printed(cli: Cli, shell: Cli):
     import toolcrib
 
     assert cli("--version").out.strip() == toolcrib.__version__
+    assert shell("python", "-m", "toolcrib", "--version").out.strip() == toolcrib.__version__
 
 
 def test_the_shell_completes_commands_and_tool_names(cli: Cli):

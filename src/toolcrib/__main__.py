@@ -1,0 +1,5 @@
+"""``python -m toolcrib`` is ``toolcrib``."""
+
+from toolcrib.surfaces.cli import main
+
+main()
