@@ -11,7 +11,6 @@ from toolcrib import Tool, ToolResult
 from toolcrib.toolsets.browser.definition import Definition, definitions
 from toolcrib.toolsets.browser.session import BrowserSession
 
-
 _defaults: dict[str, Any] = {}
 
 

@@ -1,0 +1,1 @@
+"""Tools that Toolcrib ships, written as a user would write them."""
