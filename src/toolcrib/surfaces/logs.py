@@ -46,8 +46,15 @@ class PlainLines(logging.Formatter):
         line = super().format(record)
         details = getattr(record, "details", None)
         if isinstance(details, dict):
-            line += "".join(f" {name}={value}" for name, value in details.items() if name not in ("method", "status"))
+            shown = ((name, value) for name, value in details.items() if name not in ("method", "status"))
+            line += "".join(f" {name}={_on_one_line(value)}" for name, value in shown)
         return without_secrets(line)
+
+
+def _on_one_line(value: object) -> str:
+    """What a caller sent must not look like a line of ours."""
+    text = str(value)
+    return text if text.isprintable() else repr(text)
 
 
 def _trace() -> dict[str, str]:

@@ -139,6 +139,13 @@ def _unchanged(headers: Sequence[tuple[bytes, bytes]], etag: bytes) -> bool:
     return False
 
 
+def _announces_body(scope: Scope) -> bool:
+    return any(
+        name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
+        for name, value in scope["headers"]
+    )
+
+
 class _Exchange:
     """One request and its answer, the long way."""
 
@@ -148,6 +155,7 @@ class _Exchange:
         self._receive = receive
         self._outer_send = send
         self._status = 0
+        self._unread = _announces_body(scope)
         self._route = "-"
         self._observe = application._observe_unknown
         self._principal = ""
@@ -180,7 +188,7 @@ class _Exchange:
             if mounted is not None:
                 role, application = mounted
                 require(principal, role)
-                await application(self._scope, self._receive, self._send)
+                await application(self._scope, self._receive_piece, self._send)
                 return
             endpoint, parameters, self._observe = self._application._router.find(
                 self._scope["method"], self._scope["path"]
@@ -188,7 +196,7 @@ class _Exchange:
             self._route = endpoint.path
             require(principal, endpoint.role)
             self._scope["path_params"] = parameters
-            response = await endpoint.handle(self._application.service, Request(self._scope, self._receive))
+            response = await endpoint.handle(self._application.service, Request(self._scope, self._receive_piece))
         except ToolcribError as error:
             response = problem_answer(error)
         except Exception as error:  # the last line: whatever broke, the caller gets an answer and the log the reason
@@ -197,6 +205,12 @@ class _Exchange:
         if self._status:
             raise RuntimeError("an answer broke after it had begun")
         await response(self._scope, self._receive, self._send)
+
+    async def _receive_piece(self) -> Message:
+        message = await self._receive()
+        if not message.get("more_body", False):
+            self._unread = False
+        return message
 
     def _mounted(self) -> tuple[Role | None, Mounted] | None:
         path: str = self._scope["path"]
@@ -211,6 +225,8 @@ class _Exchange:
         if message["type"] == "http.response.start":
             self._status = message["status"]
             message["headers"] = [*message.get("headers", ()), (b"x-content-type-options", b"nosniff")]
+            if self._unread:  # the rest of the body is not wanted, so the connection cannot go on
+                message["headers"].append((b"connection", b"close"))
         elif self._scope["method"] == "HEAD":
             message["body"] = b""
         await self._outer_send(message)

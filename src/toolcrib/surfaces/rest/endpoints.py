@@ -40,12 +40,13 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One successful answer; ``headers`` maps names to descriptions."""
+    """One successful answer; ``headers`` maps names to descriptions, ``also`` further media types to schemas."""
 
     description: str
     schema: Schema | None = None
     media_type: str = "application/json"
     headers: Mapping[str, str] = field(default_factory=dict)
+    also: Mapping[str, Schema] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,7 @@ _ANSWER = {
         "errors": {"type": "array", "items": {"type": "object"}},
     },
 }
+_BOTH = {"application/json": _ANSWER, _RESPONSE: _ANSWER}
 _REQUEST = {
     "type": "object",
     "required": ["query"],
@@ -93,7 +94,7 @@ ENDPOINTS = (
     Endpoint(
         "POST", "/graphql", graphql_query, Role.READER, "GraphQL", "Ask in GraphQL",
         body=Body(_REQUEST, example={"query": '{ tools(query: { tool_tags: "nlp" }) { tool_id tool_type } }'}),
-        answers={200: Answered("The data, or errors with their codes.", _ANSWER)},
+        answers={200: Answered("The data, or errors with their codes.", _ANSWER, also={_RESPONSE: _ANSWER})},
     ),
     Endpoint(
         "GET", "/graphql", graphql_page, None, "GraphQL", "GraphiQL in a browser; an answer where `query` is given",
@@ -102,6 +103,6 @@ ENDPOINTS = (
             Parameter("variables", "A JSON object."),
             Parameter("operationName", "Which operation of the document."),
         ),
-        answers={200: Answered("The page.", {"type": "string"}, "text/html")},
+        answers={200: Answered("The page, or the answer.", {"type": "string"}, "text/html", also=_BOTH)},
     ),
 )  # fmt: skip

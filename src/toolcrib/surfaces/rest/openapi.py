@@ -112,7 +112,9 @@ def _answered(status: int, answered: Answered) -> dict[str, Any]:
     shown: dict[str, Any] = _problem(status) if status >= 400 else {}
     shown["description"] = answered.description
     if answered.schema is not None:
-        shown.setdefault("content", {})[answered.media_type] = {"schema": answered.schema}
+        content = shown.setdefault("content", {})
+        for media_type, schema in {answered.media_type: answered.schema, **answered.also}.items():
+            content[media_type] = {"schema": schema}
     if answered.headers:
         shown["headers"] = {
             name: {"description": text, "schema": {"type": "string"}} for name, text in answered.headers.items()
