@@ -14,8 +14,8 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/pip install -qq --no-deps --no-build-isolation -e .
 	touch $(STAMP)
 
-run: venv ## a guided tour
-	$(BIN)/toolcrib tour
+run: venv ## the service on embedded defaults, with a sample catalogue
+	$(BIN)/toolcrib serve --sample $(ARGS)
 
 test: venv parts ## every test, against real parts
 	$(BIN)/pytest -n auto --dist loadgroup $(ARGS)
@@ -26,6 +26,7 @@ check: venv ## lint, format, types, architecture
 	$(BIN)/mypy
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+	$(BIN)/pytest -q tests/test_public_api.py
 
 bench: $(BENCH_STAMP) ## every benchmark, beside its peers
 	@set -e; for file in benchmarks/bench_*.py; do echo "== $$file"; .venv-bench/bin/python $$file; done
