@@ -213,24 +213,34 @@ def test_the_loser_of_a_race_hears_of_it(catalogue: Catalogue) -> None:
 
 def test_updates_without_an_etag_do_not_lose_each_other(catalogue: Catalogue) -> None:
     catalogue.publish(spec())
+    _add_tags_at_once([catalogue] * 4)
+    assert len(catalogue.get("weather").tags) == 16
+    assert len(catalogue.history("weather")) == 17
+
+
+def test_nor_do_those_of_several_processes(catalogue: Catalogue, reopen: Callable[[], Catalogue]) -> None:
+    catalogue.publish(spec())
+    _add_tags_at_once([catalogue, reopen(), reopen()])
+    assert len(catalogue.get("weather").tags) == 12
+
+
+def _add_tags_at_once(catalogues: list[Catalogue]) -> None:
     failures: list[BaseException] = []
 
     def add_tags(worker: int) -> None:
         try:
             for number in range(4):
                 label = f"{worker}-{number}"
-                catalogue.update("weather", lambda now, label=label: {"tags": [*now.tags, label]})  # type: ignore[misc]
+                catalogues[worker].update("weather", lambda now, label=label: {"tags": [*now.tags, label]})  # type: ignore[misc]
         except BaseException as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=add_tags, args=(worker,)) for worker in range(4)]
+    threads = [threading.Thread(target=add_tags, args=(worker,)) for worker in range(len(catalogues))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert failures == []
-    assert len(catalogue.get("weather").tags) == 16
-    assert len(catalogue.history("weather")) == 17
 
 
 # Deleting and history

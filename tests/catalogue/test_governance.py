@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +16,7 @@ from tests.support.receiver import Receiver
 
 from toolcrib.adapters.audit.memory import MemoryAudit
 from toolcrib.adapters.stores.memory import MemoryStore
-from toolcrib.bootstrap import open_audit, open_catalogue
+from toolcrib.bootstrap import open_audit, open_blobs, open_catalogue, open_outbox
 from toolcrib.catalogue import MASK, Catalogue
 from toolcrib.core.errors import (
     DeniedError,
@@ -24,7 +27,8 @@ from toolcrib.core.errors import (
     ToolInUseError,
 )
 from toolcrib.core.spec import ToolSpec
-from toolcrib.ports import AuditEvent, AuditLog, Change, Decision, PolicyRequest, Record
+from toolcrib.formats.bundle import blob_key
+from toolcrib.ports import AuditEvent, AuditLog, Decision, PolicyRequest, Record
 from toolcrib.settings import Settings
 
 
@@ -122,8 +126,6 @@ def test_the_settings_name_the_policy(tmp_path: Path, settings: Settings) -> Non
 
 
 def test_the_webhook_is_asked_and_told(settings: Settings) -> None:
-    from toolcrib.bootstrap import open_outbox
-
     receiver = Receiver()
     receiver.answer = lambda _: (200, {}, b'{"allow": true}')
     given = settings.with_changes("test", policy="webhook", policy_webhook_url=receiver.url)
@@ -304,24 +306,27 @@ def test_a_cleanup_that_fails_waits_for_the_next_start(caplog: pytest.LogCapture
     assert catalogue.store.outbox() == []
 
 
-def test_the_bundle_of_a_deleted_tool_leaves_the_blobs(tmp_path: Path, settings: Settings) -> None:
-    import io
+DYING = """
+import os, sys
+from toolcrib.adapters.stores.sqlite import SqliteStore
+from toolcrib.catalogue import Catalogue
+Catalogue(SqliteStore(sys.argv[1]), cleanups=[lambda gone: os._exit(9)]).delete("weather")
+"""
 
-    from toolcrib.bootstrap import open_blobs
-    from toolcrib.formats.bundle import blob_key
 
+def test_a_process_that_dies_between_the_deletion_and_the_cleanup(tmp_path: Path, settings: Settings) -> None:
     given = settings.with_changes("test", blobs=f"file://{tmp_path}/blobs")
+    url = f"sqlite://{tmp_path}/tools.db"
     blobs = open_blobs(given)
     blobs.put(blob_key("a" * 64), io.BytesIO(b"code"))
-    catalogue = open_catalogue(f"sqlite://{tmp_path}/tools.db", given)
+    catalogue = open_catalogue(url, given)
     catalogue.publish(spec(**BOUND))
-    # The process dies between the deletion and the cleanup.
-    entry = catalogue.entry("weather")
-    event = {"event": "tool.deleted", "execution": {"binding": entry.document["binding"]}}
-    catalogue.store.commit([Change("weather", None, event=event)])
     catalogue.close()
+    dead = subprocess.run([sys.executable, "-c", DYING, str(tmp_path / "tools.db")], check=False)
+    assert dead.returncode == 9
     assert list(blobs.keys())
-    again = open_catalogue(f"sqlite://{tmp_path}/tools.db", given)
+    again = open_catalogue(url, given)
+    assert "weather" not in again
     assert list(blobs.keys()) == []
     assert again.store.outbox() == []
     again.close()

@@ -6,6 +6,7 @@ audit the outcome. The commit holds the document, its history and the event for 
 
 from __future__ import annotations
 
+import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -267,12 +268,13 @@ class Catalogue(CatalogueReader):
         self.store.commit([Change(name, document, expected=record.etag)])
 
     def _again(self, step: Callable[[], _T], *, retry_on: tuple[type[Exception], ...]) -> _T:
-        for _ in range(_TRIES - 1):
+        for attempt in range(1, _TRIES):
             try:
                 return step()
             except retry_on as error:
                 if isinstance(error, ToolInUseError):
                     raise
+            time.sleep(random.uniform(0, 0.002 * attempt))  # noqa: S311 - so that rivals do not meet again
         return step()
 
     def _forget(self, name: str) -> None:
