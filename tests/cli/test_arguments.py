@@ -1,6 +1,10 @@
 """Words of a command line become arguments of the type that the tool's schema asks for."""
 
+import json
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolcrib import InvalidArgumentsError, ToolSpec
 from toolcrib.surfaces.cli.arguments import typed_arguments
@@ -85,3 +89,25 @@ def test_a_wrong_word_is_named(words, complaint):
 def test_a_tool_that_takes_anything_gets_anything():
     free = ToolSpec(name="free", description="Takes anything.", parameters={"type": "object"})
     assert typed_arguments(free, ["--a", "1", "--b", "x", "--c"]) == {"a": 1, "b": "x", "c": True}
+
+
+_json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+_typed = st.one_of(
+    st.tuples(st.just("integer"), st.integers()),
+    st.tuples(st.just("number"), st.floats(allow_nan=False, allow_infinity=False)),
+    st.tuples(st.just("boolean"), st.booleans()),
+    st.tuples(st.just("string"), st.text()),
+    st.tuples(st.just("array"), st.lists(_json_values)),
+    st.tuples(st.just("object"), st.dictionaries(st.text(), _json_values)),
+)
+
+
+@given(_typed)
+def test_every_value_can_be_written(typed):
+    kind, value = typed
+    spec = ToolSpec(name="x", description="x", parameters={"type": "object", "properties": {"v": {"type": kind}}})
+    text = value if kind == "string" else json.dumps(value)
+    assert typed_arguments(spec, [f"--v={text}"]) == {"v": value}
