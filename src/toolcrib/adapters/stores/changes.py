@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import secrets
 from typing import Any
 
@@ -19,6 +20,9 @@ MAX_DEPTH = 80
 TEXT_FIELDS = ("name", "description", "tool_type", "category", "execution_mode", "policy_rule_uri")
 LABEL_FIELDS = ("tags", "capabilities")
 """Lists of texts that stores keep an index of."""
+
+
+_LONG_NUMBER = re.compile(r"[0-9]{35}")
 
 
 def new_etag() -> str:
@@ -46,16 +50,30 @@ def document_text(change: Change) -> str:
     document = change.document
     assert document is not None
     try:
-        _check_value(document, (), 0)
+        text = _plain_text(document)
+        if text is None:
+            _check_value(document, (), 0)
+            text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         _check_fields(change.name, document)
     except ValueError as error:
         raise ToolValidationError(f"tool {change.name!r} cannot be stored: {error}") from None
-    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    if len(text.encode()) > MAX_DOCUMENT_BYTES:
+    if len(text) > MAX_DOCUMENT_BYTES // 4 and len(text.encode()) > MAX_DOCUMENT_BYTES:
         raise ToolValidationError(
             f"tool {change.name!r} cannot be stored: it is larger than {MAX_DOCUMENT_BYTES} bytes"
         )
     return text
+
+
+def _plain_text(document: dict[str, Any]) -> str | None:
+    """The text of a document that is JSON beyond doubt; None where each value must be looked at, which is slow."""
+    try:
+        text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        text.encode()
+    except (TypeError, ValueError, RecursionError):
+        return None
+    if text.count("{") + text.count("[") > MAX_DEPTH or "\\u0000" in text or _LONG_NUMBER.search(text):
+        return None
+    return text if json.loads(text) == document else None
 
 
 def _check_fields(name: str, document: dict[str, Any]) -> None:

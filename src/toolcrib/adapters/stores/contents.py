@@ -61,6 +61,11 @@ class Contents:
         """Newest first."""
         return self._history.get(name, [])[::-1]
 
+    def last(self, name: str) -> Version | None:
+        """The newest version, a deletion included."""
+        versions = self._history.get(name)
+        return versions[-1] if versions else None
+
     def matching(self, where: Filter, after: str | None = None) -> Iterator[Version]:
         start = 0 if after is None else bisect_right(self._names, after)
         for name in self._names[start:]:
@@ -81,7 +86,7 @@ class Contents:
         versions: list[Version] = []
         entries: list[OutboxEntry] = []
         for change in changes:
-            past = planned.get(change.name) or next(iter(self.history(change.name)), None)
+            past = planned.get(change.name) or self.last(change.name)
             check_expected(change, None if past is None or past.deleted else past.etag)
             text = "{}" if change.document is None else document_text(change)
             version = Version(

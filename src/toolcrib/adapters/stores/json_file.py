@@ -187,52 +187,49 @@ class JsonFileStore:
             return self._loaded
         data = self.path.read_bytes() if seen[0] is not None else b""
         loaded = _Loaded(digest=digest(data), seen=seen)
-        documents = self._parsed(data, loaded)
+        texts = self._parsed(data, loaded)
         self._journal.replay(loaded.contents, loaded.digest)
-        self._take_over(loaded, documents)
+        self._take_over(loaded, texts)
         return loaded
 
-    def _parsed(self, data: bytes, loaded: _Loaded) -> dict[str, dict[str, Any]]:
-        """Every entry's document by name. An entry that is wrong is reported, and the file left as it is."""
+    def _parsed(self, data: bytes, loaded: _Loaded) -> dict[str, str]:
+        """Every entry's document as text, by name. An entry that is wrong is reported, and the file left as it is."""
         try:
             entries = json.loads(data.decode("utf-8-sig") or "[]")
         except (ValueError, RecursionError) as error:
             raise StoreError(f"the catalogue {str(self.path)!r} is not JSON: {error}; mend or remove it") from None
         if not isinstance(entries, list):
             raise StoreError(f"the catalogue {str(self.path)!r} is not a JSON list; mend or remove it")
-        documents: dict[str, dict[str, Any]] = {}
+        texts: dict[str, str] = {}
         for index, entry in enumerate(entries):
-            document = self._decoded(index, entry)
-            name = document["name"]
-            if name in documents:
+            name, text = self._decoded(index, entry)
+            if name in texts:
                 raise ToolValidationError(f"entry {index} of {str(self.path)!r} repeats the name {name!r}")
-            documents[name] = document
+            texts[name] = text
             loaded.entries[name] = entry
-        return documents
+        return texts
 
-    def _decoded(self, index: int, entry: Any) -> dict[str, Any]:
+    def _decoded(self, index: int, entry: Any) -> tuple[str, str]:
         where = f"entry {index} of {str(self.path)!r}"
         if not isinstance(entry, dict):
             raise ToolValidationError(f"{where} is not an object")
         try:
             document = self._codec.decode(entry)
-            document_text(Change(document["name"], document))
+            return document["name"], document_text(Change(document["name"], document))
         except ToolcribError as error:
             raise ToolValidationError(f"{where} ({entry.get('name')!r}) is wrong: {error}") from None
-        return document
 
-    def _take_over(self, loaded: _Loaded, documents: dict[str, dict[str, Any]]) -> None:
+    def _take_over(self, loaded: _Loaded, texts: dict[str, str]) -> None:
         """Let the file overrule the journal, tool by tool."""
         contents = loaded.contents
-        at = self.path.stat().st_mtime if documents else 0.0
-        for version in [known for known in contents.current() if known.name not in documents]:
+        at = self.path.stat().st_mtime if texts else 0.0
+        for version in [known for known in contents.current() if known.name not in texts]:
             gone = Version(version.name, version.version + 1, _hand_etag("", version), at, "{}", {}, deleted=True)
             contents.add_version(gone)
             loaded.by_hand[version.name] = gone
-        for name, document in documents.items():
-            text = document_text(Change(name, document))
-            past = next(iter(contents.history(name)), None)
-            if past is None or past.deleted or past.document != document:
+        for name, text in texts.items():
+            past = contents.last(name)
+            if past is None or past.deleted or past.text != text:
                 number = 1 if past is None else past.version + 1
                 version = Version(name, number, _hand_etag(text, past), at, text, json.loads(text))
                 contents.add_version(version)
