@@ -12,7 +12,9 @@ import os
 import tempfile
 import time
 import zipfile
+import zlib
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -77,13 +79,13 @@ def _write(archive: zipfile.ZipFile, settings: Settings, store: Store) -> Saved:
         with archive.open(f"{_BLOBS}{key}", "w", force_zip64=True) as file:
             for piece in blobs.open(key):
                 file.write(piece)
-    events = open_audit(settings.store_url).events(limit=_EVERY_EVENT)
+    with closing(open_audit(settings.store_url)) as audit:
+        events = audit.events(limit=_EVERY_EVENT)
     with archive.open(_AUDIT, "w", force_zip64=True) as file:
         for event in reversed(events):
             _line(file, event._asdict())
-    with_tokens = open_tokens(settings.store_url, settings.data_folder)
-    tokens = with_tokens.all()
-    with_tokens.close()
+    with closing(open_tokens(settings.store_url, settings.data_folder)) as kept:
+        tokens = kept.all()
     with archive.open(_TOKENS, "w") as file:
         for record in tokens:
             _line(file, asdict(record))
@@ -114,7 +116,7 @@ def restore(settings: Settings, path: Path) -> Saved:
         with zipfile.ZipFile(path) as archive:
             _check_manifest(archive, path)
             return _read(archive, settings)
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError) as error:
         raise InvalidBundleError(f"{str(path)!r} is not a backup of Toolcrib: {error}") from None
     except OSError as error:
         raise StoreError(f"the backup {str(path)!r} cannot be read: {error.strerror or error}") from None
@@ -145,11 +147,11 @@ def _read(archive: zipfile.ZipFile, settings: Settings) -> Saved:
             tools += 1
     finally:
         store.close()
-    audit = open_audit(settings.store_url)
     events = 0
-    for event in _lines(archive, _AUDIT):
-        audit.record(AuditEvent(**event))
-        events += 1
+    with closing(open_audit(settings.store_url)) as audit:
+        for event in _lines(archive, _AUDIT):
+            audit.record(AuditEvent(**event))
+            events += 1
     return Saved(tools, versions, len(keys), events, _restore_tokens(archive, settings))
 
 
@@ -164,16 +166,13 @@ def _replay(store: Store, name: str, history: list[dict[str, Any]]) -> int:
 
 
 def _restore_tokens(archive: zipfile.ZipFile, settings: Settings) -> int:
-    tokens = open_tokens(settings.store_url, settings.data_folder)
-    try:
+    with closing(open_tokens(settings.store_url, settings.data_folder)) as tokens:
         known = {record.digest for record in tokens.all()}
         records = [TokenRecord(**line) for line in _lines(archive, _TOKENS)]
         for record in records:
             if record.digest not in known:
                 tokens.add(record)
         return len(records)
-    finally:
-        tokens.close()
 
 
 def _line(file: IO[bytes], value: dict[str, Any]) -> None:
