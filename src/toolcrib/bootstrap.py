@@ -5,6 +5,7 @@ Each adapter is imported when it is needed, so that nobody pays for a backend th
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
@@ -73,24 +74,24 @@ def open_catalogue(
     return catalogue
 
 
-def open_store(url: str) -> Store:
-    """The store at ``url``; SettingsError where it is no address of one."""
+def open_store(url: str, *, clock: Callable[[], float] = time.time) -> Store:
+    """The store at ``url``; SettingsError where it is no address of one. ``clock`` says when a version was written."""
     scheme = _scheme(url)
     if scheme == "memory":
         from toolcrib.adapters.stores.memory import MemoryStore
 
-        return MemoryStore()
+        return MemoryStore(clock=clock)
     if scheme == "json":
         from toolcrib.adapters.stores.json_file import JsonFileStore
 
-        return JsonFileStore(file_path(url))
+        return JsonFileStore(file_path(url), clock=clock)
     if scheme == "sqlite":
         from toolcrib.adapters.stores.sqlite import SqliteStore
 
-        return SqliteStore(file_path(url))
+        return SqliteStore(file_path(url), clock=clock)
     from toolcrib.adapters.stores.mongo import MongoStore
 
-    return MongoStore(url)
+    return MongoStore(url, clock=clock)
 
 
 def open_index(store: Store) -> Index:

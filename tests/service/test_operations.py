@@ -55,12 +55,17 @@ async def test_a_backup_comes_back_in_any_store(
     for name, numbers in {"tool-123": [2, 1], "b": [3, 2, 1], "a": [1]}.items():
         history = (await again.get(f"/tools/{name}/history")).json()
         assert [version["version"] for version in history] == numbers
+        assert _times(history) == _times((await client.get(f"/tools/{name}/history")).json())
     tokens = open_tokens(other.store_url, other.data_folder)
     assert tokens.find(record.digest) == record
     tokens.close()
     assert again.app.service.catalogue.credentials("a") == {"key": "secret"}  # type: ignore[attr-defined]
     with pytest.raises(ConflictError, match="empty"):
         restore(other, tmp_path / "saved.zip")
+
+
+def _times(history: list[dict[str, float]]) -> list[float]:
+    return [round(version["at"], 3) for version in history]
 
 
 async def test_what_is_not_a_backup_is_not_restored(settings: Settings, tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def _histories(store: Store) -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 
 def restore(settings: Settings, path: Path) -> Saved:
-    """Put a backup back into an empty store. Versions keep their numbers; what is kept says when it was restored."""
+    """Put a backup back into an empty store. Versions keep their numbers and their times, and get new etags."""
     try:
         with zipfile.ZipFile(path) as archive:
             _check_manifest(archive, path)
@@ -132,7 +132,8 @@ def _check_manifest(archive: zipfile.ZipFile, path: Path) -> None:
 
 
 def _read(archive: zipfile.ZipFile, settings: Settings) -> Saved:
-    store = open_store(settings.store_url)
+    times = _Times()
+    store = open_store(settings.store_url, clock=times)
     try:
         if store.query(ALL, limit=1):
             raise ConflictError("the store holds tools already; restore into an empty one")
@@ -143,7 +144,7 @@ def _read(archive: zipfile.ZipFile, settings: Settings) -> Saved:
                 blobs.put(name.removeprefix(_BLOBS), file)  # type: ignore[arg-type]
         tools = versions = 0
         for kept in _lines(archive, _TOOLS):
-            versions += _replay(store, kept["name"], kept["versions"])
+            versions += _replay(store, times, kept["name"], kept["versions"])
             tools += 1
     finally:
         store.close()
@@ -155,9 +156,20 @@ def _read(archive: zipfile.ZipFile, settings: Settings) -> Saved:
     return Saved(tools, versions, len(keys), events, _restore_tokens(archive, settings))
 
 
-def _replay(store: Store, name: str, history: list[dict[str, Any]]) -> int:
+class _Times:
+    """A clock that shows when the version that is being restored was written."""
+
+    def __init__(self) -> None:
+        self.now = time.time()
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def _replay(store: Store, times: _Times, name: str, history: list[dict[str, Any]]) -> int:
     """Write the versions again in their order, so that each gets its number back."""
     for version in history:
+        times.now = float(version["at"])
         document = version["document"]
         if document is not None:
             ToolSpec.parse(document)
