@@ -63,6 +63,7 @@ OBJECT = {"type": "object", "properties": {"x": STRING}, "required": ["x"]}
         (parameters(a={"type": ["string", "null"]}), parameters(a=STRING), "parameter 'a' no longer takes null"),
         (parameters(a={"type": "number"}), parameters(a={"type": "integer"}), "no longer takes number"),
         (parameters(a={"enum": ["x", "y"]}), parameters(a={"enum": ["x"]}), "parameter 'a' no longer takes 'y'"),
+        (parameters(a={"enum": [1]}), parameters(a={"enum": [True]}), "parameter 'a' no longer takes 1"),
         (parameters(a=STRING), parameters(a={"enum": ["x"]}), "parameter 'a' takes only certain values now"),
         (parameters(a={}), parameters(a=STRING), "parameter 'a' no longer takes"),
         (parameters(a={"type": "boolean"}), parameters(a={"const": True}), "parameter 'a' no longer takes False"),

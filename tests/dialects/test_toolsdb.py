@@ -25,6 +25,8 @@ schemas = st.sampled_from(
         {"type": "object", "properties": {}},
         {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},
         {"properties": {"a": {"type": "integer"}}},
+        {"properties": {"a": {"default": True}}},
+        {"properties": {"a": {"default": 1}}},
         {},
     ]
 )

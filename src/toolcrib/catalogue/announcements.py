@@ -6,6 +6,7 @@ import uuid
 from typing import Any, Literal
 
 from toolcrib.catalogue.credentials import masked
+from toolcrib.core.schema_facts import same
 from toolcrib.core.spec import ToolSpec
 
 EventKind = Literal["tool.created", "tool.updated", "tool.deleted"]
@@ -23,7 +24,7 @@ def announcement(
 ) -> dict[str, Any]:  # fmt: skip
     """One event. Its ``id`` is unique, so that a receiver that hears it twice can tell."""
     shown = masked(document)
-    changed = sorted(key for key in document if previous is None or previous.get(key) != document[key])
+    changed = sorted(key for key in document if previous is None or not same(previous.get(key), document[key]))
     return {
         "id": uuid.uuid4().hex,
         "event": kind,

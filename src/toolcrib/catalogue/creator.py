@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from toolcrib.core.schema_facts import same
 from toolcrib.core.spec import ToolSpec, no_parameters
 from toolcrib.core.tool import Tool
 from toolcrib.formats.apispec import check_api_spec, interface_of, with_interface
@@ -27,13 +28,13 @@ def checked_spec(thing: Publishable) -> ToolSpec:
 def changed_spec(spec: ToolSpec, changes: Mapping[str, Any]) -> ToolSpec:
     """``spec`` with some fields changed; its interface and the published form of it stay in step."""
     changes = dict(changes)
-    if "api_spec" in changes and changes["api_spec"] != spec.api_spec:
+    if "api_spec" in changes and not same(changes["api_spec"], spec.api_spec):
         if isinstance(changes["api_spec"], Mapping) and not {"parameters", "returns"} & changes.keys():
             changes["parameters"], changes["returns"] = interface_of(changes["api_spec"])
     elif spec.api_spec and {"parameters", "returns"} & changes.keys():
         parameters = changes.get("parameters", spec.parameters)
         returns = changes.get("returns", spec.returns)
-        if (parameters, returns) != (spec.parameters, spec.returns):
+        if not same([parameters, returns], [spec.parameters, spec.returns]):
             changes["api_spec"] = with_interface(spec.api_spec, parameters, returns)
     new = spec.with_changes(**changes)
     check_api_spec(new.api_spec, new.name)

@@ -7,25 +7,39 @@ nothing of others, a call that passed others all the same; otherwise no paramete
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolcrib.core.schema import JsonSchema, compile_schema
-
-Schema = Mapping[str, Any] | bool
+from toolcrib.core.schema import JsonSchema
+from toolcrib.core.schema_facts import (
+    ANNOTATIONS,
+    Schema,
+    accepts,
+    alternatives,
+    constraints,
+    finite_values,
+    joined,
+    lost_types,
+    references,
+    resolved,
+    same,
+    tighter_limits,
+    types_of,
+    without,
+)
 
 
 def breaking_changes(old: JsonSchema, new: JsonSchema) -> list[str]:
     """What the parameters ``new`` refuse that ``old`` took, one phrase each; empty means compatible."""
-    if old == new:
+    if same(old, new):
         return []
     comparison = _Comparison(old, new)
     filled_before, filled_now = _filled_in(old), _filled_in(new)
     old = {**old, "required": [name for name in old.get("required", ()) if name not in filled_before]}
     relaxed = {**new, "required": [name for name in new.get("required", ()) if name not in filled_now]}
     complaints = list(comparison.narrowed(old, relaxed, ""))
-    if filled_before != filled_now:
+    if not same(filled_before, filled_now):
         complaints += _about_defaults(filled_now, new, comparison)
     return list(dict.fromkeys(complaints))
 
@@ -49,11 +63,6 @@ _ACROSS_PROPERTIES = frozenset({
     "minProperties", "maxProperties", "dependentRequired", "dependentSchemas", "if", "not", "anyOf", "oneOf", "allOf",
     "propertyNames", "patternProperties", "unevaluatedProperties", "$ref",
 })  # fmt: skip
-_ANNOTATIONS = frozenset({
-    "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "$schema", "$id",
-    "$defs", "definitions", "$anchor",
-})  # fmt: skip
-_TYPES = frozenset({"string", "number", "boolean", "null", "array", "object"})
 _COMPARED_WHOLE = {
     "string": ("pattern", "format", "contentEncoding", "contentMediaType", "contentSchema"),
     "array": ("contains", "minContains", "maxContains", "unevaluatedItems"),
@@ -66,11 +75,6 @@ _KNOWN = frozenset({
     "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "minItems",
     "maxItems", "minProperties", "maxProperties",
 }).union(*_COMPARED_WHOLE.values())  # fmt: skip
-_SIZES = (
-    ("string", "minLength", "maxLength"),
-    ("array", "minItems", "maxItems"),
-    ("object", "minProperties", "maxProperties"),
-)
 
 
 @dataclass
@@ -84,20 +88,20 @@ class _Comparison:
     def narrowed(self, old: Schema, new: Schema, path: str) -> Iterator[str]:
         """What ``new`` refuses that ``old`` takes; every value of ``old`` is considered, or counted as refused."""
         what = f"parameter {path!r}" if path else "the tool"
-        if old is False or new is True or (old == new and self._same_references(old)):
+        if old is False or new is True or (same(old, new) and self._same_references(old)):
             return
         old = {} if old is True else old
         if new is False:
             yield f"{what} is no longer accepted"
             return
-        if not _constraints(new):
+        if not constraints(new):
             return
-        if (finite := _finite_values(old)) is not None:
+        if (finite := finite_values(old)) is not None:
             yield from self._values_refused(finite, old, new, what)
         elif "$ref" in old or "$ref" in new:
             yield from self._through_references(old, new, path)
-        elif alternatives := _alternatives(old):
-            for alternative in alternatives:
+        elif choices := alternatives(old):
+            for alternative in choices:
                 yield from self.narrowed(alternative, new, path)
         elif "anyOf" in new:
             yield from self._into_alternatives(old, new, path)
@@ -105,11 +109,11 @@ class _Comparison:
             yield from self._by_keyword(old, new, path, what)
 
     def accepts_now(self, schema: Schema, value: Any) -> bool:
-        return _accepts(schema, self.new_root, value, unknown=False)
+        return accepts(schema, self.new_root, value, unknown=False)
 
     def _values_refused(self, values: list[Any], old: Schema, new: Schema, what: str) -> Iterator[str]:
         for value in values:
-            if _accepts(old, self.old_root, value, unknown=True) and not self.accepts_now(new, value):
+            if accepts(old, self.old_root, value, unknown=True) and not self.accepts_now(new, value):
                 yield f"{what} no longer takes {value!r}"
 
     def _through_references(self, old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[str]:
@@ -118,24 +122,24 @@ class _Comparison:
             return  # a recursive schema: the pair is being compared already
         self._assumed.add(pair)
         if "$ref" in old:
-            target = _resolved(old["$ref"], self.old_root)
+            target = resolved(old["$ref"], self.old_root)
             if target is None:
                 yield f"{_subject(path)} refers to {old['$ref']!r}, which cannot be compared"
                 return
-            yield from self.narrowed(_joined(target, _without(old, "$ref")), new, path)
+            yield from self.narrowed(joined(target, without(old, "$ref")), new, path)
             return
-        target = _resolved(new["$ref"], self.new_root)
+        target = resolved(new["$ref"], self.new_root)
         if target is None:
             yield f"{_subject(path)} refers to {new['$ref']!r}, which cannot be compared"
             return
         yield from self.narrowed(old, target, path)
-        yield from self.narrowed(old, _without(new, "$ref"), path)
+        yield from self.narrowed(old, without(new, "$ref"), path)
 
     def _into_alternatives(self, old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[str]:
         attempts = [list(self._tried(old, choice, path)) for choice in new["anyOf"]]
         if attempts and all(attempts):
             yield min(attempts, key=len)[0]
-        yield from self.narrowed(old, _without(new, "anyOf"), path)
+        yield from self.narrowed(old, without(new, "anyOf"), path)
 
     def _tried(self, old: Schema, new: Schema, path: str) -> Iterator[str]:
         """As narrowed, but what was assumed on the way is forgotten: the attempt may fail."""
@@ -144,16 +148,17 @@ class _Comparison:
         self._assumed = before
 
     def _by_keyword(self, old: Mapping[str, Any], new: Mapping[str, Any], path: str, what: str) -> Iterator[str]:
-        types = _types(old)
-        if lost := _lost_types(old, new):
+        types = types_of(old)
+        if lost := lost_types(old, new):
             yield f"{what} no longer takes {' or '.join(sorted(lost))}"
         if "enum" in new or "const" in new:
             yield f"{what} takes only certain values now"
         for branch in new.get("allOf", ()):
-            if not (branch in old.get("allOf", ()) and self._same_references(branch)):
-                yield from self.narrowed(_without(old, "allOf"), branch, path)
+            known = any(same(branch, other) for other in old.get("allOf", ()))
+            if not (known and self._same_references(branch)):
+                yield from self.narrowed(without(old, "allOf"), branch, path)
         yield from self._rules_compared_whole(old, new, types, what)
-        yield from _limits(old, new, types, what)
+        yield from tighter_limits(old, new, types, what)
         if "object" in types:
             yield from self._members(old, new, path, what)
         if "array" in types:
@@ -163,14 +168,14 @@ class _Comparison:
         self, old: Mapping[str, Any], new: Mapping[str, Any], types: frozenset[str], what: str
     ) -> Iterator[str]:
         relevant = [key for kind, keys in _COMPARED_WHOLE.items() if kind in types or not kind for key in keys]
-        unknown = [key for key in new if key not in _KNOWN | _ANNOTATIONS]
+        unknown = [key for key in new if key not in _KNOWN | ANNOTATIONS]
         for key in relevant + unknown:
-            if key in new and not (key in old and old[key] == new[key] and self._same_references(new[key])):
+            if key in new and not (key in old and same(old[key], new[key]) and self._same_references(new[key])):
                 yield f"the rule {key!r} of {what} changed"
             elif key in new and key.startswith("unevaluated"):
                 yield f"{what} changed beside its rule {key!r}"
         conditions = [{key: schema[key] for key in ("if", "then", "else") if key in schema} for schema in (old, new)]
-        if "if" in new and not (conditions[0] == conditions[1] and self._same_references(conditions[1])):
+        if "if" in new and not (same(*conditions) and self._same_references(conditions[1])):
             yield f"the condition on {what} changed"
 
     def _members(self, old: Mapping[str, Any], new: Mapping[str, Any], path: str, what: str) -> Iterator[str]:
@@ -188,7 +193,7 @@ class _Comparison:
     def _unnamed_members(self, old: Mapping[str, Any], new: Mapping[str, Any], path: str, what: str) -> Iterator[str]:
         added = [name for name in new.get("properties", {}) if name not in old.get("properties", {})]
         patterns = new.get("patternProperties", {})
-        if old.get("patternProperties", {}) != patterns or not self._same_references(patterns):
+        if not same(old.get("patternProperties", {}), patterns) or not self._same_references(patterns):
             yield f"the rule 'patternProperties' of {what} changed"
         elif patterns and added:
             yield f"{_subject(_joined_path(path, added[0]))} was added beside 'patternProperties'"
@@ -202,150 +207,14 @@ class _Comparison:
     def _items(self, old: Mapping[str, Any], new: Mapping[str, Any], path: str, what: str) -> Iterator[str]:
         tuples = [[schema.get(key) for key in ("prefixItems", "items", "additionalItems")] for schema in (old, new)]
         if tuples[0][0] is not None or tuples[1][0] is not None or isinstance(tuples[1][1], list):
-            if tuples[0] != tuples[1] or not self._same_references(tuples[1]):
+            if not same(*tuples) or not self._same_references(tuples[1]):
                 yield f"the items of {what} changed"
             return
         yield from self.narrowed(old.get("items", True), new.get("items", True), f"{path}[]")
 
     def _same_references(self, node: Any) -> bool:
         """Whether equal text means the same: it refers to nothing, or what it may refer to is equal too."""
-        return self.old_root == self.new_root or next(_references(node), None) is None
-
-
-def _constraints(schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in schema.items() if key not in _ANNOTATIONS}
-
-
-def _finite_values(schema: Mapping[str, Any]) -> list[Any] | None:
-    """All the values a schema can take, where they can be counted; too many rather than too few."""
-    if "const" in schema:
-        return [schema["const"]]
-    if "enum" in schema:
-        return list(schema["enum"])
-    named = schema.get("type")
-    kinds = {named} if isinstance(named, str) else set(named or ())
-    if kinds and kinds <= {"boolean", "null"}:
-        return ([True, False] if "boolean" in kinds else []) + ([None] if "null" in kinds else [])
-    return None
-
-
-def _alternatives(schema: Mapping[str, Any]) -> list[Schema]:
-    for key in ("anyOf", "oneOf"):
-        if key in schema:
-            rest = _without(schema, key)
-            return [_joined(choice, rest) for choice in schema[key]]
-    return []
-
-
-def _joined(one: Schema, other: Mapping[str, Any]) -> Schema:
-    """Both at once, or only ``one``, which takes more, where they speak of the same."""
-    if one is False:
-        return False
-    first = {} if one is True else _constraints(one)
-    second = _constraints(other)
-    return {**first, **second} if not _related(first, second) else first
-
-
-def _related(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    groups = (
-        {"properties", "patternProperties", "additionalProperties"},
-        {"items", "prefixItems"},
-        {"if", "then", "else"},
-    )
-    return bool(one.keys() & other.keys()) or any(group & one.keys() and group & other.keys() for group in groups)
-
-
-def _types(schema: Mapping[str, Any]) -> frozenset[str]:
-    named = schema.get("type")
-    if named is None:
-        return _TYPES
-    kinds = {named} if isinstance(named, str) else set(named)
-    return frozenset("number" if kind == "integer" else kind for kind in kinds)
-
-
-def _lost_types(old: Mapping[str, Any], new: Mapping[str, Any]) -> set[str]:
-    named = new.get("type")
-    if named is None:
-        return set()
-    now = {named} if isinstance(named, str) else set(named)
-    if "number" in now:
-        now.add("integer")
-    before = old.get("type", sorted(_TYPES))
-    return ({before} if isinstance(before, str) else set(before)) - now
-
-
-def _limits(old: Mapping[str, Any], new: Mapping[str, Any], types: Iterable[str], what: str) -> Iterator[str]:
-    for kind, least, most in _SIZES:
-        if kind not in types:
-            continue
-        if new.get(least, 0) > old.get(least, 0):
-            yield f"{what} has a higher {least!r} now: {new[least]}"
-        if most in new and new[most] < old.get(most, float("inf")):
-            yield f"{what} has a lower {most!r} now: {new[most]}"
-    if "array" in types and new.get("uniqueItems") and not old.get("uniqueItems"):
-        yield f"{what} takes no repeated items now"
-    if "number" in types:
-        if _lower_bound(new) > _lower_bound(old):
-            yield f"{what} has a higher minimum now"
-        if _upper_bound(new) < _upper_bound(old):
-            yield f"{what} has a lower maximum now"
-        if "multipleOf" in new and not _divides(new["multipleOf"], old.get("multipleOf")):
-            yield f"{what} takes only multiples of {new['multipleOf']} now"
-
-
-def _lower_bound(schema: Mapping[str, Any]) -> tuple[float, int]:
-    infinite = float("-inf")
-    return max((schema.get("minimum", infinite), 0), (schema.get("exclusiveMinimum", infinite), 1))
-
-
-def _upper_bound(schema: Mapping[str, Any]) -> tuple[float, int]:
-    infinite = float("inf")
-    return min((schema.get("maximum", infinite), 0), (schema.get("exclusiveMaximum", infinite), -1))
-
-
-def _divides(new: Any, old: Any) -> bool:
-    return new == old or (isinstance(new, int) and isinstance(old, int) and old % new == 0)
-
-
-def _resolved(reference: Any, root: JsonSchema) -> Schema | None:
-    """The part of the document that a local reference points to."""
-    if not isinstance(reference, str) or not reference.startswith("#") or "$id" in root:
-        return None
-    node: Any = root
-    for part in reference.removeprefix("#").split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
-        if not isinstance(node, Mapping) or key not in node:
-            return None
-        node = node[key]
-    return node if isinstance(node, Mapping | bool) else None
-
-
-def _accepts(schema: Schema, root: JsonSchema, value: Any, *, unknown: bool) -> bool:
-    """Whether one part of a document takes the value; ``unknown`` where the part cannot stand alone."""
-    if isinstance(schema, bool):
-        return schema
-    definitions = {key: root[key] for key in ("$defs", "definitions") if key in root}
-    part = definitions | dict(schema)
-    if not all(reference.startswith(("#/$defs/", "#/definitions/")) for reference in _references(part)):
-        return unknown
-    return compile_schema(part).is_valid(value)
-
-
-def _references(node: Any) -> Iterator[str]:
-    if isinstance(node, Mapping):
-        yield from (str(value) for key, value in node.items() if _is_reference(key))
-        node = list(node.values())
-    if isinstance(node, list):
-        for child in node:
-            yield from _references(child)
-
-
-def _is_reference(key: str) -> bool:
-    return key in {"$ref", "$dynamicRef", "$recursiveRef"}
-
-
-def _without(schema: Mapping[str, Any], *keys: str) -> dict[str, Any]:
-    return {key: value for key, value in schema.items() if key not in keys}
+        return same(self.old_root, self.new_root) or next(references(node), None) is None
 
 
 def _joined_path(path: str, name: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolcrib.core.errors import ToolValidationError, did_you_mean
+from toolcrib.core.schema_facts import same
 from toolcrib.core.spec import Binding, ToolSpec
 from toolcrib.formats.apispec import interface_of, published
 
@@ -88,7 +89,7 @@ def entry_changes(spec: ToolSpec, partial: Mapping[str, Any]) -> dict[str, Any]:
     if bound := [path.removeprefix(_BINDING) for path in paths if path.startswith(_BINDING)]:
         changes["binding"] = spec.binding.model_copy(update={name: getattr(after.binding, name) for name in bound})
     if "api_spec" in changes:
-        if not spec.api_spec and after.api_spec == published(spec.parameters, spec.returns):
+        if not spec.api_spec and same(after.api_spec, published(spec.parameters, spec.returns)):
             del changes["api_spec"]  # it was read from here and comes back as it was
         else:
             changes |= {"parameters": after.parameters, "returns": after.returns}
@@ -169,7 +170,9 @@ def _extras(document: Mapping[str, Any], api_spec: Mapping[str, Any]) -> dict[st
     """What the entry's own fields would not give back."""
     implied = {**_EMPTY, **_implied(document["metadata"], api_spec)}
     binding = {name: document["binding"][name] for name in _OTHER_BINDINGS if document["binding"][name]}
-    extras = {name: document[name] for name in _EXTRA_FIELDS if name != "binding" and document[name] != implied[name]}
+    extras = {
+        name: document[name] for name in _EXTRA_FIELDS if name != "binding" and not same(document[name], implied[name])
+    }
     return {**extras, "binding": binding} if binding else extras
 
 
