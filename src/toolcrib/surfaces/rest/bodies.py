@@ -11,6 +11,9 @@ from starlette.requests import ClientDisconnect, Request
 
 from toolcrib.surfaces.errors import BodyTooLargeError, RequestError, SlowClientError, UnsupportedMediaTypeError
 
+_TAKEN_FOR_JSON = ("application/json", "application/x-www-form-urlencoded", "")
+"""``curl -d`` says form where it was not told otherwise. A web page that would send one is stopped by its origin."""
+
 
 async def pieces(request: Request, *, most: int, seconds: float, stall_seconds: float) -> AsyncIterator[bytes]:
     """The body as it comes: at most ``most`` bytes, within ``seconds``, no pause longer than ``stall_seconds``."""
@@ -44,8 +47,8 @@ def _too_large(most: int) -> BodyTooLargeError:
 async def read_json(request: Request, *, most: int, seconds: float) -> Any:
     """The JSON value of the body."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
-        raise UnsupportedMediaTypeError(f"the body must be 'application/json', not {kind or 'of no type'!r:.80}")
+    if kind not in _TAKEN_FOR_JSON and not (kind.startswith("application/") and kind.endswith("+json")):
+        raise UnsupportedMediaTypeError(f"the body must be 'application/json', not {kind!r:.80}")
     body = bytearray()
     async for piece in pieces(request, most=most, seconds=seconds, stall_seconds=seconds):
         body += piece
