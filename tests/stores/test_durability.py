@@ -65,3 +65,12 @@ def test_twelve_programs_at_once_lose_nothing(kind: str, tmp_path: Path):
     assert reader.count(parse({"tags": prefix})) == 10
     assert len(reader.outbox(limit=1000)) == 120
     reader.close()
+
+
+@pytest.mark.parametrize("kind", OPENERS)
+def test_many_may_open_a_new_store_at_once(kind: str, tmp_path: Path):
+    with writer(kind, tmp_path / "tools", 12, 1) as programs:
+        assert programs.wait() == 0
+    store = OPENERS[kind](tmp_path / "tools")
+    assert store.count(ALL) == 12
+    store.close()

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any
 
 from toolcrib.adapters.stores.changes import document_text
-from toolcrib.adapters.stores.sqlite_query import Selection, select
+from toolcrib.adapters.stores.sqlite_query import Lengths, Selection, select
 from toolcrib.adapters.stores.sqlite_schema import migrate
 from toolcrib.adapters.stores.sqlite_write import ChangeWriter
 from toolcrib.core.errors import InvalidQueryError, StoreError
@@ -44,12 +44,13 @@ class SqliteStore:
         self._write_lock = Lock()
         self._watch_lock = Lock()
         self._wal_limit = _WAL_BYTES
+        self._lengths = Lengths()
         self._closed = False
         with self._explained():
             Path(self.path).parent.mkdir(parents=True, exist_ok=True)
             self._writer = self._connect()
             try:
-                self._writer.execute("PRAGMA journal_mode = WAL")
+                _use_wal(self._writer)
                 migrate(self._writer, self.path)
             except BaseException:
                 self._writer.close()
@@ -94,7 +95,7 @@ class SqliteStore:
         if after is not None and not is_unicode(after):
             raise InvalidQueryError(f"{after!r} is not a name to go on from")
         with self._reader() as connection:
-            selection = select(connection, where, after=after)
+            selection = select(connection, where, after=after, lengths=self._lengths)
             return self._matching(connection, selection, where, limit)
 
     def _matching(
@@ -117,7 +118,7 @@ class SqliteStore:
 
     def count(self, where: Filter) -> int:
         with self._reader() as connection:
-            selection = select(connection, where)
+            selection = select(connection, where, lengths=self._lengths)
             if selection.exact:
                 row = connection.execute(f"SELECT count(*) {selection.sql}", selection.parameters).fetchone()
                 return int(row[0])
@@ -275,6 +276,18 @@ class SqliteStore:
     def _failure(self, error: Exception) -> StoreError:
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
         return StoreError(f"the catalogue {self.path!r} failed: {reason}")
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Switch the file to a write-ahead log. SQLite does not wait for others who are just doing the same, so we do."""
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 def _record(row: tuple[Any, ...]) -> Record:

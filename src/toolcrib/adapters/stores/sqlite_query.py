@@ -3,14 +3,54 @@
 from __future__ import annotations
 
 import sqlite3
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.adapters.stores.sqlite_filter import Condition, Posting, Source, condition, conjuncts, sources
 from toolcrib.core.query import And, At, Filter
 
-_ENOUGH = 2000
-"""Postings are counted up to here to find the shortest."""
+_STEPS = (64, 1000, 10_000)
+"""How far postings are counted to find the shortest; each step only where the one before told nothing."""
+_HINTS = 10_000
+_HINT_SECONDS = 60.0
+
+
+class Lengths:
+    """How long postings are, about: a hint for which to read first, remembered for a minute."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._known: dict[Source, tuple[float, int]] = {}
+        self._clock = clock
+
+    def shortest(
+        self, connection: sqlite3.Connection, candidates: list[tuple[Filter, Source]]
+    ) -> tuple[Filter, Source] | None:
+        if len(candidates) <= 1:
+            return candidates[0] if candidates else None
+        lengths = [self._remembered(source) for _, source in candidates]
+        if None in lengths:
+            lengths = self._counted(connection, [source for _, source in candidates])
+        return min(zip(lengths, candidates, strict=True), key=lambda pair: pair[0] or 0)[1]
+
+    def _remembered(self, source: Source) -> int | None:
+        until, length = self._known.get(source, (0.0, 0))
+        return length if until > self._clock() else None
+
+    def _counted(self, connection: sqlite3.Connection, sources: list[Source]) -> list[int | None]:
+        step, lengths = 0, [0] * len(sources)
+        for step in _STEPS:
+            lengths = [sum(_length(connection, posting, step) for posting in source) for source in sources]
+            if min(lengths) < step:
+                break
+        if len(self._known) > _HINTS:
+            self._known.clear()
+        until = self._clock() + _HINT_SECONDS
+        for source, length in zip(sources, lengths, strict=True):
+            if length < step or step == _STEPS[-1]:  # otherwise it was only counted so far
+                self._known[source] = until, length
+        return [*lengths]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +64,11 @@ class Selection:
     """Whether every candidate matches."""
 
 
-def select(connection: sqlite3.Connection, where: Filter, *, after: str | None = None) -> Selection:
+def select(
+    connection: sqlite3.Connection, where: Filter, *, after: str | None = None, lengths: Lengths | None = None
+) -> Selection:
     """The candidates for ``where``, found by the index with the fewest of them where one can be used."""
-    leading = _shortest(connection, sources(where))
+    leading = (lengths or Lengths()).shortest(connection, sources(where))
     if leading is None:
         tables, first, key = "FROM tool_data AS d", Condition("1"), "d.tool_id"
         rest = condition(where)
@@ -59,13 +101,7 @@ def _led_by(source: Source) -> tuple[str, Condition, str]:
     return tables, posting.condition, "p.tool_id"
 
 
-def _shortest(connection: sqlite3.Connection, candidates: list[tuple[Filter, Source]]) -> tuple[Filter, Source] | None:
-    if len(candidates) <= 1:
-        return candidates[0] if candidates else None
-    return min(candidates, key=lambda candidate: sum(_length(connection, posting) for posting in candidate[1]))
-
-
-def _length(connection: sqlite3.Connection, posting: Posting) -> int:
+def _length(connection: sqlite3.Connection, posting: Posting, enough: int) -> int:
     where = posting.condition
-    sql = f"SELECT count(*) FROM (SELECT 1 FROM {posting.table} WHERE {where.sql} LIMIT {_ENOUGH})"  # noqa: S608
+    sql = f"SELECT count(*) FROM (SELECT 1 FROM {posting.table} WHERE {where.sql} LIMIT {enough})"  # noqa: S608
     return int(connection.execute(sql, where.parameters).fetchone()[0])
