@@ -41,7 +41,8 @@ RESERVED = "toolcrib"
 _BINDING = "binding."
 _OTHER_BINDINGS = tuple(name for name in Binding.model_fields if _BINDING + name not in FIELD_PATHS.values())
 _EMPTY = ToolSpec(name="empty", description="").to_dict()
-_EXTRA_FIELDS = ({name for name in _EMPTY if name not in FIELD_PATHS.values()} - {"binding"}) | {"api_spec", "binding"}
+_EXTRA_FIELDS = tuple(name for name in _EMPTY if name not in FIELD_PATHS.values() or name == "api_spec")
+"""``binding`` is among them for the bindings that an entry has no field for."""
 
 
 def entry_to_spec(entry: Mapping[str, Any]) -> ToolSpec:
