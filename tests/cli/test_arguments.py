@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolcrib import InvalidArgumentsError, ToolSpec
@@ -94,6 +94,7 @@ def test_a_tool_that_takes_anything_gets_anything():
 _json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=5,
 )
 _typed = st.one_of(
     st.tuples(st.just("integer"), st.integers()),
@@ -105,6 +106,7 @@ _typed = st.one_of(
 )
 
 
+@settings(max_examples=60)
 @given(_typed)
 def test_every_value_can_be_written(typed):
     kind, value = typed
