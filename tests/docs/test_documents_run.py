@@ -130,3 +130,9 @@ def test_a_block_that_fails_fails_the_page(tmp_path: Path, monkeypatch: pytest.M
     page.write_text("```python\nprint(1)\n```\n```text\n2\n```\n", encoding="utf-8")
     with asyncio.Runner() as loop, pytest.raises(AssertionError, match="printed was"):
         Reader(page, loop, monkeypatch.setenv).follow()
+
+
+def test_every_guide_is_in_the_index():
+    index = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    missing = [page.name for page in (ROOT / "docs/guides").glob("*.md") if f"guides/{page.name}" not in index]
+    assert missing == []
