@@ -137,9 +137,28 @@ def open_seal(settings: Settings, *, shared: bool) -> Seal:
             )
         if _scheme(settings.store_url) == "memory":
             return AesGcmSeal([new_key()])
-        return AesGcmSeal([key_file(settings.data_folder / "keys" / "seal.key")])
+        return AesGcmSeal(key_file(_key_path(settings)))
 
     return DeferredSeal(seal)
+
+
+def rotate_seal(settings: Settings) -> int:
+    """Seal every credential again with the first of the configured keys, or with a new one where the key is ours;
+    how many tools that touched.
+    """
+    from toolcrib.adapters.sealing import add_key
+
+    catalogue = open_catalogue(settings=settings)
+    try:
+        if not settings.seal_keys and not catalogue.store.remote:
+            add_key(_key_path(settings))
+        return catalogue.reseal(principal="rotation")
+    finally:
+        catalogue.close()
+
+
+def _key_path(settings: Settings) -> Path:
+    return settings.data_folder / "keys" / "seal.key"
 
 
 def open_policy(settings: Settings) -> Policy | None:

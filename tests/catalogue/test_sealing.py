@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcrib.adapters.sealing import AesGcmSeal, key_file, new_key
+from toolcrib.adapters.sealing import AesGcmSeal, add_key, key_file, new_key
 from toolcrib.adapters.stores.memory import MemoryStore
 from toolcrib.bootstrap import open_catalogue, open_seal
 from toolcrib.catalogue import Catalogue
@@ -123,7 +123,7 @@ def test_a_shared_store_needs_a_configured_key() -> None:
 
 
 def test_two_that_need_the_key_file_at_once_get_the_same(tmp_path: Path) -> None:
-    found: list[str] = []
+    found: list[tuple[str, ...]] = []
     threads = [
         threading.Thread(target=lambda: found.append(key_file(tmp_path / "keys/seal.key"))) for _ in range(8)
     ]  # fmt: skip
@@ -134,6 +134,16 @@ def test_two_that_need_the_key_file_at_once_get_the_same(tmp_path: Path) -> None
     assert len(found) == 8
     assert len(set(found)) == 1
     assert [path.name for path in (tmp_path / "keys").iterdir()] == ["seal.key"]
+
+
+def test_a_key_is_added_before_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "seal.key"
+    first = key_file(path)
+    add_key(path)
+    assert key_file(path)[1:] == first
+    assert key_file(path)[0] != first[0]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [found.name for found in tmp_path.iterdir()] == ["seal.key"]
 
 
 def test_a_key_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-import functools
 import hashlib
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -63,31 +63,47 @@ def new_key() -> str:
     return base64.b64encode(os.urandom(_KEY_BYTES)).decode()
 
 
-def key_file(path: Path) -> str:
-    """The key in a file that only its owner can read, made at the first need. Two programs at once get the same."""
-    try:
+def key_file(path: Path) -> tuple[str, ...]:
+    """The keys in a file that only its owner can read, newest first; one is made at the first need.
+
+    Two programs that need it at once get the same.
+    """
+    with _naming(path):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not path.exists():
-            _create_key(path)
-        return path.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"the key file {str(path)!r} cannot be used: {error}") from None
+            # Linked into place: nobody reads half a key, and the second of two creators loses.
+            with _draft(path, [new_key()]) as draft, suppress(FileExistsError):
+                os.link(draft, path)
+        return tuple(path.read_text(encoding="ascii").split())
 
 
-def _create_key(path: Path) -> None:
-    # Written elsewhere and linked into place: nobody reads half a key, and the second of two creators loses.
+def add_key(path: Path) -> None:
+    """Put a new key before those in the file. They stay, because old versions are sealed with them."""
+    keys = key_file(path)
+    with _naming(path), _draft(path, [new_key(), *keys]) as draft:
+        draft.replace(path)
+
+
+@contextmanager
+def _draft(path: Path, keys: Sequence[str]) -> Iterator[Path]:
+    """A file with the keys beside ``path``, on the disk and gone afterwards."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(new_key() + "\n")
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write("".join(f"{key}\n" for key in keys))
             file.flush()
             os.fsync(file.fileno())
-        os.link(draft, path)
-    except FileExistsError:
-        pass
+        yield draft
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"the key file {str(path)!r} cannot be used: {error}") from None
 
 
 def _key_bytes(key: str) -> bytes:
@@ -120,13 +136,26 @@ def _parts(sealed: str, tool: str) -> tuple[str, bytes]:
 
 
 class DeferredSeal:
-    """A seal that is made when a credential first needs it: most catalogues have none, and then need no key."""
+    """A seal that is made when a credential first needs it: most catalogues have none, and then need no key.
+
+    A value that it cannot open makes it look for the keys again: they may have been rotated meanwhile.
+    """
 
     def __init__(self, make: Callable[[], AesGcmSeal]) -> None:
-        self._make = functools.cache(make)
+        self._make = make
+        self._seal: AesGcmSeal | None = None
 
     def close(self, value: Any, context: str) -> str:
-        return self._make().close(value, context)
+        return self._ready().close(value, context)
 
     def open(self, sealed: str, context: str) -> Any:
-        return self._make().open(sealed, context)
+        try:
+            return self._ready().open(sealed, context)
+        except SettingsError:
+            self._seal = None
+            return self._ready().open(sealed, context)
+
+    def _ready(self) -> AesGcmSeal:
+        if self._seal is None:
+            self._seal = self._make()
+        return self._seal

@@ -14,7 +14,19 @@ from typing import Annotated
 import typer
 
 from toolcrib.core.errors import ToolcribError
-from toolcrib.surfaces.cli import browser, catalogue, exchange, mcp, pipelines, running, service, setup, stacking, tour
+from toolcrib.surfaces.cli import (
+    browser,
+    catalogue,
+    exchange,
+    keys,
+    mcp,
+    pipelines,
+    running,
+    service,
+    setup,
+    stacking,
+    tour,
+)
 from toolcrib.surfaces.cli.desk import Desk, JsonOption, StoreOption
 from toolcrib.surfaces.cli.output import complain
 from toolcrib.surfaces.errors import EXIT_FAILED, EXIT_USAGE, exit_status
@@ -38,7 +50,7 @@ def build_app() -> typer.Typer:
     app.add_typer(tools, name="tools")
     for part in (catalogue, stacking, running, exchange):
         part.register(tools)
-    for part in (pipelines, setup, service, browser, mcp, tour):
+    for part in (pipelines, setup, service, keys, browser, mcp, tour):
         part.register(app)
     return app
 

@@ -1,0 +1,31 @@
+"""``keys new`` and ``keys rotate``: what credentials are sealed with."""
+
+from __future__ import annotations
+
+import typer
+
+from toolcrib.surfaces.cli.desk import StoreOption, desk_of, example
+
+
+def register(app: typer.Typer) -> None:
+    keys = typer.Typer(help="The keys that seal credentials.", no_args_is_help=True)
+    keys.command("new", epilog=example("keys new"))(new)
+    keys.command("rotate", epilog=example("keys rotate"))(rotate)
+    app.add_typer(keys, name="keys")
+
+
+def new() -> None:
+    """Print a new key, to be put first in TOOLCRIB_SEAL_KEYS."""
+    from toolcrib.adapters.sealing import new_key
+
+    print(new_key())
+
+
+def rotate(ctx: typer.Context, store: StoreOption = "") -> None:
+    """Seal every credential again: with the first of TOOLCRIB_SEAL_KEYS, or with a new key in the data folder."""
+    from toolcrib.bootstrap import rotate_seal
+    from toolcrib.settings import load_settings
+
+    url = desk_of(ctx, store).store
+    count = rotate_seal(load_settings().with_changes("--store", store=url or None))
+    print(f"sealed the credentials of {count} tools again")
