@@ -1,5 +1,6 @@
 """``tools add | list | show | remove | search | export | import`` and the exit status of each."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -221,3 +222,42 @@ def test_the_configuration_says_where_it_comes_from_and_hides_secrets(cli: Cli, 
     refused = cli("config")
     assert refused.status == 4
     assert "'TOOLCRIB_PORT'" in one_sentence(refused)
+
+
+def test_a_tool_can_come_from_standard_input(cli: Cli, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(ADD)))
+    assert cli("tools", "add", "-f", "-").out == "Added tool 'add'.\n"
+
+
+SHAPES: dict[str, Any] = {
+    "toolsdb": {
+        "tool_id": "shaped",
+        "tool_metadata": {},
+        "tool_search_description": "Shaped elsewhere.",
+        "tool_tags": ["x"],
+        "tool_type": "demo",
+        "tool_man_page_doc": "",
+        "tool_api_spec": {"input": {"type": "object", "properties": {"a": {"type": "string"}}}},
+        "tool_custom_actions_dsl_map": {},
+        "default_tool_usage_credentials": {},
+        "tool_execution_mode": "local_code",
+        "tool_policy_rule_uri": "",
+        "tool_validation_policy_rule_uri": "",
+        "tool_validation_mode": "",
+        "tool_source_code_link": "",
+        "tool_service_url": "",
+        "tool_system_function_rpc_id": "",
+    },
+    "mcp": {"tools": [{"name": "shaped", "description": "Shaped elsewhere.", "inputSchema": {"type": "object"}}]},
+    "gemini": [{"functionDeclarations": [{"name": "shaped", "description": "Shaped elsewhere."}]}],
+    "openai": [{"type": "function", "function": {"name": "shaped", "description": "Shaped elsewhere."}}],
+    "anthropic": {"name": "shaped", "description": "Shaped elsewhere.", "input_schema": {"type": "object"}},
+    "toolcrib": {"name": "shaped", "description": "Shaped elsewhere.", "tags": ["x"]},
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_shape_is_recognised(cli: Cli, shape: str):
+    imported = cli("tools", "import", written("shaped.json", SHAPES[shape]))
+    assert (imported.status, imported.out) == (0, "Imported 1 tool: 'shaped'.\n"), imported.err
+    assert cli("tools", "show", "shaped").json["description"] == "Shaped elsewhere."
