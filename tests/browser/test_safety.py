@@ -15,6 +15,7 @@ from tests.browser.conftest import Agent
 from tests.browser.pages import Web
 from toolcrib import SettingsError
 from toolcrib.toolsets.browser import BrowserSession, Chromium, DomainRules, Secret
+from toolcrib.toolsets.browser.guard import GuardProxy
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -155,6 +156,34 @@ async def test_a_name_that_resolves_into_a_denied_network(chromium: Chromium, we
         result = await agent_of(session).try_("goto", url=f"http://localhost:{web.port}/")
     assert result.error_code == "domain_denied"
     assert len(web.requests) == before
+
+
+async def test_a_connection_through_the_guard_is_for_one_request() -> None:
+    """A server that keeps its connections open must not be sent what is meant for another."""
+    heads: list[bytes] = []
+
+    async def stubborn(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while head := await reader.readuntil(b"\r\n\r\n"):
+            heads.append(head)
+            writer.write(
+                b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok"
+            )
+            await writer.drain()
+
+    server = await asyncio.start_server(stubborn, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    guard = GuardProxy(DomainRules(allow=("127.0.0.1",)), lambda *_: None)
+    await guard.start()
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(guard.address.rpartition(":")[2]))
+    writer.write(f"GET http://127.0.0.1:{port}/a?b=c HTTP/1.1\r\nHost: 127.0.0.1\r\nKeep-Alive: 300\r\n\r\n".encode())
+    answer = await asyncio.wait_for(reader.readuntil(b"\r\n\r\nok"), 5)
+    assert heads == [b"GET /a?b=c HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"]
+    assert answer.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK")
+    assert b"Connection: close" in answer
+    assert b"keep-alive" not in answer
+    writer.close()
+    await guard.close()
+    server.close()
 
 
 async def test_a_hostile_page(session: BrowserSession, agent: Agent, web: Web) -> None:

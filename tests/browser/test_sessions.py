@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import struct
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -45,6 +46,27 @@ async def test_chromium_is_found(monkeypatch: pytest.MonkeyPatch, chromium_path:
     monkeypatch.setattr("toolcrib.toolsets.browser.chromium._KNOWN_PLACES", ("chromium",))
     with pytest.raises(MissingDependencyError):
         find_chromium()
+
+
+async def test_a_browser_that_does_not_start(agent_of: Agents, tmp_path: Path) -> None:
+    before = descendants()
+    session = BrowserSession(chromium="/bin/false", domains=DomainRules(allow=("127.0.0.1",)))
+    result = await agent_of(session).try_("goto", url="http://127.0.0.1/")
+    assert result.error_code == "browser_failed"
+    assert "'/bin/false' did not start" in (result.error or "")
+    await session.close()
+    assert await none_left(before) == {}
+    missing = await agent_of(BrowserSession(chromium="/no/such/browser")).try_("list_tabs")
+    assert missing.error_code == "missing_dependency"
+
+
+async def test_without_playwright_the_result_says_what_to_install(
+    agent_of: Agents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "playwright.async_api", None)
+    result = await agent_of(BrowserSession()).try_("list_tabs")
+    assert result.error_code == "missing_dependency"
+    assert "toolcrib[browser]" in (result.error or "")
 
 
 async def test_a_session_starts_by_itself_and_leaves_nothing(chromium_path: str, web: Web, agent_of: Agents) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from toolcrib import MissingDependencyError
+from toolcrib.toolsets.browser.failures import BrowserError, playwright_error
 from toolcrib.toolsets.browser.guard import BROWSERS_OWN_HOST
 from toolcrib.toolsets.browser.page import ENGINE, ENGINE_NAME
 
@@ -36,6 +37,8 @@ _ARGUMENTS = (
     # The browser's own questions about forms are no business of the page or of its session.
     f"--host-resolver-rules=MAP {BROWSERS_OWN_HOST} ~NOTFOUND",
 )
+
+_SANDBOX_HINT = "; allow user namespaces, or pass Chromium(arguments=('--no-sandbox',))"
 
 
 def find_chromium(path: str = "", own: str = "") -> str:
@@ -83,19 +86,27 @@ class Chromium:
             return self._browser
 
     async def _start(self) -> Browser:
-        try:
-            from playwright.async_api import async_playwright
-        except ImportError:
-            raise MissingDependencyError("Playwright", "pip install 'toolcrib[browser]'") from None
+        failed = playwright_error()
+        from playwright.async_api import async_playwright
+
         self._playwright = await async_playwright().start()
         await self._playwright.selectors.register(ENGINE_NAME, ENGINE)
         chromium = self._playwright.chromium
-        return await chromium.launch(
-            executable_path=find_chromium(self._path, chromium.executable_path),
-            headless=self._headless,
-            args=[*_ARGUMENTS, *self._arguments],
-            chromium_sandbox=not _is_root(),
-        )
+        path = find_chromium(self._path, chromium.executable_path)
+        try:
+            return await chromium.launch(
+                executable_path=path,
+                headless=self._headless,
+                args=[*_ARGUMENTS, *self._arguments],
+                chromium_sandbox=not _is_root() and "--no-sandbox" not in self._arguments,
+            )
+        except failed as error:
+            hint = (
+                "; allow user namespaces, or pass Chromium(arguments=('--no-sandbox',))"
+                if "sandbox" in str(error)
+                else ""
+            )
+            raise BrowserError(f"the browser {path!r} did not start: {str(error).splitlines()[0]}{hint}") from None
 
     async def close(self) -> None:
         async with self._starting:
@@ -106,10 +117,8 @@ class Chromium:
         playwright, self._playwright = self._playwright, None
         if playwright is None:
             return
-        from playwright.async_api import Error
-
         if browser is not None:
-            with contextlib.suppress(Error):  # it is dead already: that is what we want
+            with contextlib.suppress(playwright_error()):  # it is dead already: that is what we want
                 await browser.close()
         await playwright.stop()
 

@@ -20,7 +20,16 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from toolcrib import ToolcribError, ToolResult
+from toolcrib import MissingDependencyError, ToolcribError, ToolResult
+
+
+def playwright_error() -> type[Exception]:
+    """The base of what Playwright raises; it is imported when first needed, since the specs are there without it."""
+    try:
+        from playwright.async_api import Error
+    except ImportError:
+        raise MissingDependencyError("Playwright", "pip install 'toolcrib[browser]'") from None
+    return Error
 
 
 class BrowserError(ToolcribError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
 from pathlib import Path
@@ -42,6 +43,7 @@ def free_name(folder: Path, suggested: str) -> Path:
     stem, dot, suffix = base.partition(".")
     for number in itertools.count(1):
         path = folder / (base if number == 1 else f"{stem}-{number}{dot}{suffix}")
-        if not path.exists():
+        with contextlib.suppress(FileExistsError):
+            path.touch(exist_ok=False)  # taken at once: two downloads may arrive together
             return path
     raise AssertionError("unreachable")

@@ -77,10 +77,11 @@ class GuardProxy:
         try:
             if tunnel:
                 writer.write(b"HTTP/1.1 200 Connection Established\r\n\r\n")
+                await asyncio.gather(_pipe(reader, upstream), _pipe(upstream_reader, writer))
             else:
                 path = parts._replace(scheme="", netloc="").geturl() or "/"
-                upstream.write(_rewritten(method, path, rest))
-            await asyncio.gather(_pipe(reader, upstream), _pipe(upstream_reader, writer))
+                upstream.write(_rewritten(f"{method} {path} HTTP/1.1", rest))
+                await asyncio.gather(_pipe(reader, upstream), _answer_from(upstream_reader, writer))
         finally:
             upstream.close()
 
@@ -108,12 +109,23 @@ async def _connect(addresses: list[str], port: int) -> tuple[asyncio.StreamReade
     raise error
 
 
-def _rewritten(method: str, path: str, headers: bytes) -> bytes:
-    """The request as its server wants it. One request a connection, because the next may be for another host."""
+def _rewritten(first_line: str, headers: bytes) -> bytes:
+    """A head that ends the connection with its message: the browser's next request may be for another host."""
     kept = [line for line in headers.split(b"\r\n") if line and not line.lower().startswith(_HOP_HEADERS)]
     upgrade = any(line.lower().startswith(b"upgrade:") for line in kept)
     kept.append(b"Connection: Upgrade" if upgrade else b"Connection: close")
-    return f"{method} {path} HTTP/1.1\r\n".encode("latin-1") + b"\r\n".join(kept) + b"\r\n\r\n"
+    return first_line.encode("latin-1") + b"\r\n" + b"\r\n".join(kept) + b"\r\n\r\n"
+
+
+async def _answer_from(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """The server's answer, with word to the browser not to use the connection again."""
+    while True:
+        head = await reader.readuntil(b"\r\n\r\n")
+        line, _, rest = head.partition(b"\r\n")
+        interim = line.split(b" ", 2)[1:2] in ([b"100"], [b"102"], [b"103"])
+        writer.write(head if interim else _rewritten(line.decode("latin-1"), rest))
+        if not interim:
+            return await _pipe(reader, writer)
 
 
 async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import bisect
 import contextlib
 import dataclasses
 import logging
@@ -23,11 +22,12 @@ from toolcrib.toolsets.browser.failures import (
     BrowserCrashedError,
     BrowserError,
     DomainDeniedError,
-    ElementNotFoundError,
+    playwright_error,
     translated,
 )
 from toolcrib.toolsets.browser.guard import GuardProxy
-from toolcrib.toolsets.browser.page import CALL, SCRIPT
+from toolcrib.toolsets.browser.link import MUST_ANSWER, PageLink
+from toolcrib.toolsets.browser.page import SCRIPT
 from toolcrib.toolsets.browser.recording import Replay, Script, Step, replay, step_of
 from toolcrib.toolsets.browser.secrecy import Secret, Secrets
 from toolcrib.toolsets.browser.tabs import Tab, Tabs
@@ -43,8 +43,6 @@ SearchProvider = Callable[["BrowserSession", str, int], Awaitable[list[dict[str,
 CaptchaSolver = Callable[[dict[str, Any]], Awaitable[str]]
 
 _log = logging.getLogger("toolcrib.browser")
-_MISSING = object()
-_SETTLING_MS = 5000
 
 
 @dataclass(eq=False, kw_only=True)
@@ -97,9 +95,7 @@ class BrowserSession:
         self._context: BrowserContext | None = None
         self._guard: GuardProxy | None = None
         self._starting = asyncio.Lock()
-        self._asking = asyncio.Lock()
-        self._next_handle = 1
-        self._owners: list[tuple[int, Frame]] = []
+        self._link = PageLink()
         self._closed = False
 
     # Life
@@ -118,25 +114,32 @@ class BrowserSession:
                 raise BrowserError(f"the session {self.name!r} is closed; open a new one")
             if self._context is not None:
                 return
-            self.files.mkdir(mode=0o700, parents=True, exist_ok=True)
-            browser = await self._browser.browser()
-            if self.domains:
-                self._guard = GuardProxy(self.domains, self._refused)
-                await self._guard.start()
-            width, height = self.viewport
-            self._context = context = await browser.new_context(
-                viewport={"width": width, "height": height},
-                locale=self.locale or None,
-                user_agent=self.user_agent or None,
-                storage_state=self.state or None,
-                service_workers=self.service_workers,
-                proxy={"server": self._guard.address, "bypass": "<-loopback>"} if self._guard else None,
-            )
-            await context.add_init_script(SCRIPT)
-            self.tabs.watch(context)
-            if self.trace:
-                await context.tracing.start(screenshots=True, snapshots=True)
-            self.tabs.current = self.tabs.of(await context.new_page())
+            try:
+                await self._open()
+            except BaseException:
+                await self._drop()
+                raise
+
+    async def _open(self) -> None:
+        self.files.mkdir(mode=0o700, parents=True, exist_ok=True)
+        browser = await self._browser.browser()
+        if self.domains:
+            self._guard = GuardProxy(self.domains, self._refused)
+            await self._guard.start()
+        width, height = self.viewport
+        self._context = context = await browser.new_context(
+            viewport={"width": width, "height": height},
+            locale=self.locale or None,
+            user_agent=self.user_agent or None,
+            storage_state=self.state or None,
+            service_workers=self.service_workers,
+            proxy={"server": self._guard.address, "bypass": "<-loopback>"} if self._guard else None,
+        )
+        await context.add_init_script(SCRIPT)
+        self.tabs.watch(context)
+        if self.trace:
+            await context.tracing.start(screenshots=True, snapshots=True)
+        self.tabs.current = self.tabs.of(await context.new_page())
 
     async def close(self) -> None:
         """End it: the tabs, the browser where it is the session's own, and the temporary folder. Never raises twice."""
@@ -150,12 +153,10 @@ class BrowserSession:
                 shutil.rmtree(self.files, ignore_errors=True)
 
     async def _drop(self) -> None:
-        from playwright.async_api import Error
-
         context, self._context = self._context, None
         guard, self._guard = self._guard, None
         if context is not None:
-            with contextlib.suppress(Error):  # the browser is dead: there is nothing left to close
+            with contextlib.suppress(playwright_error()):  # the browser is dead: there is nothing left to close
                 await self._keep_films()
                 await self._keep_trace(context)
                 await context.close()
@@ -163,7 +164,7 @@ class BrowserSession:
         if guard is not None:
             await guard.close()
         self.tabs = self._new_tabs()
-        self._owners.clear()
+        self._link.forget()
 
     def _new_tabs(self) -> Tabs:
         return Tabs(self.max_tabs, self.files, self.note, self._film)
@@ -233,48 +234,17 @@ class BrowserSession:
             await tab.page.close()
             raise BrowserCrashedError(f"the tab {tab.id} crashed; the next call goes on in another")
 
-    async def ask(self, frame: Frame, function: str, argument: Any, missing: Any = _MISSING) -> Any:
+    async def ask(self, frame: Frame, function: str, argument: Any, missing: Any = MUST_ANSWER) -> Any:
         """Call our code in a page. With ``missing``, that is the answer of a frame that is gone or about to be."""
-        from playwright.async_api import Error
-
-        async with self._asking:  # handles are numbered across all frames, one call after the other
-            try:
-                answer = await self._asked(frame, function, argument)
-            except Error as error:
-                if not _passing(error):
-                    raise
-                if missing is not _MISSING:
-                    return missing
-                await frame.wait_for_load_state("domcontentloaded", timeout=_SETTLING_MS)
-                answer = await self._asked(frame, function, argument)
-            if answer["next"] > self._next_handle:
-                self._owners.append((self._next_handle, frame))
-                self._next_handle = answer["next"]
-            return answer["value"]
-
-    async def _asked(self, frame: Frame, function: str, argument: Any) -> Any:
-        from playwright.async_api import Error
-
-        try:
-            return await frame.evaluate(CALL, [function, argument, self._next_handle])
-        except Error as error:
-            if "Cannot read properties of null" in str(error) and argument.get("handle"):
-                raise ElementNotFoundError(
-                    f"the element {argument['handle']!r} went away in the middle of the call; take a new snapshot"
-                ) from None
-            if "(reading 'call')" not in str(error):
-                raise
-            await frame.evaluate(SCRIPT)  # a document that came about without ours, such as an error page
-            return await frame.evaluate(CALL, [function, argument, self._next_handle])
+        return await self._link.ask(frame, function, argument, missing)
 
     def frames_for(self, target: str) -> list[Frame]:
         """Where to look for an element: the frame that gave the handle out, or the page and then its frames."""
         frames = self.page.frames
-        if len(frames) > 1 and target[:1] == "e" and target[1:].isdigit():
-            at = bisect.bisect_right(self._owners, int(target[1:]), key=lambda owner: owner[0])
-            owner = self._owners[at - 1][1] if at else frames[0]
-            return [owner] if owner in frames else frames[:1]
-        return frames
+        owner = self._link.owner(target) if len(frames) > 1 else None
+        if owner is None:
+            return frames
+        return [owner] if owner in frames else frames[:1]
 
     def check_url(self, url: str) -> str:
         """The address to open, or DomainDeniedError: never a file of this machine or a page of the browser's own."""
@@ -303,8 +273,6 @@ class BrowserSession:
 
     async def call(self, definition: Definition, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool. What goes wrong is told in the result, secrets are taken out of it, the call is remembered."""
-        from playwright.async_api import Error
-
         try:
             if definition.fields["requires_page"]:
                 await self.ready()
@@ -312,7 +280,7 @@ class BrowserSession:
             result = value if isinstance(value, ToolResult) else ToolResult.success_result(value)
         except BrowserError as error:
             result = error.as_result()
-        except Error as error:
+        except playwright_error() as error:
             result = self._explained(error, definition.name).as_result()
         except asyncio.CancelledError:
             self._remember(definition, arguments, ToolResult.failure_result("cancelled", "timeout"))
@@ -350,9 +318,3 @@ class BrowserSession:
             return await self.call(known[name], known[name].bind(self).validate(arguments))
 
         return await replay(script, run, lambda: self.url, go_on=go_on)
-
-
-def _passing(error: Exception) -> bool:
-    """Whether the frame was navigating or removed: errors that the next look does not meet."""
-    text = str(error)
-    return any(sign in text for sign in ("context was destroyed", "detached", "navigation", "Cannot find context"))

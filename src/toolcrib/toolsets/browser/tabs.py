@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from toolcrib.toolsets.browser.failures import BrowserError
+from toolcrib.toolsets.browser.failures import BrowserError, playwright_error
 from toolcrib.toolsets.browser.folders import free_name
 
 if TYPE_CHECKING:
@@ -160,9 +160,7 @@ class Tabs:
 
 async def _quiet(work: Any) -> None:
     """Answering an event of a page that is gone by now is no error."""
-    from playwright.async_api import Error
-
     try:
         await work
-    except Error:
+    except playwright_error():
         pass

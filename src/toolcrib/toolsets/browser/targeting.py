@@ -11,7 +11,13 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from toolcrib.toolsets.browser.failures import BadInputError, ElementNotFoundError, ElementNotReadyError, obstacle
+from toolcrib.toolsets.browser.failures import (
+    BadInputError,
+    ElementNotFoundError,
+    ElementNotReadyError,
+    obstacle,
+    playwright_error,
+)
 from toolcrib.toolsets.browser.page import ENGINE_NAME
 
 if TYPE_CHECKING:
@@ -122,11 +128,9 @@ _VERBS = {
 @contextlib.asynccontextmanager
 async def acting(session: BrowserSession, verb: str, match: Match) -> AsyncIterator[None]:
     """Tell of a failure in the middle of an action in terms of the element, and of what is in its way."""
-    from playwright.async_api import Error
-
     try:
         yield
-    except Error as error:
+    except playwright_error() as error:
         text = str(error)
         reason = obstacle(text)
         if not reason and "Timeout" in text.splitlines()[0]:

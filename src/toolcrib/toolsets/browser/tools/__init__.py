@@ -2,9 +2,11 @@
 
 from toolcrib.toolsets.browser.tools import (  # noqa: F401
     extraction,
+    fields,
     form,
     interaction,
     navigation,
+    network,
     search_captcha,
     session_tools,
     system,

@@ -10,7 +10,7 @@ from toolcrib import SafetyLevel
 from toolcrib.toolsets.browser.definition import Timeout, browser_tool
 from toolcrib.toolsets.browser.failures import BadInputError, ElementNotFoundError, ElementNotReadyError
 from toolcrib.toolsets.browser.targeting import Match, acting, find
-from toolcrib.toolsets.browser.tools.interaction import fill_field, select_options, set_checked
+from toolcrib.toolsets.browser.tools.fields import fill_field, select_options, set_checked
 from toolcrib.toolsets.browser.tools.navigation import check_still_inside
 
 if TYPE_CHECKING:

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from toolcrib import SafetyLevel
 from toolcrib.toolsets.browser.definition import browser_tool
-from toolcrib.toolsets.browser.failures import BrowserError, DomainDeniedError, ElementNotFoundError, NavigationError
+from toolcrib.toolsets.browser.failures import (
+    BrowserError,
+    DomainDeniedError,
+    ElementNotFoundError,
+    NavigationError,
+    playwright_error,
+)
 from toolcrib.toolsets.browser.guard import REFUSED_HEADER
 from toolcrib.toolsets.browser.targeting import Match, acting
 
@@ -35,11 +41,9 @@ _PLACES = frozenset({"link", "button", "tab", "menuitem", "option", "treeitem", 
 
 async def opened(session: BrowserSession, opening: Awaitable[Response | None], mark: int) -> dict[str, Any]:
     """What came of opening an address; raises where the domain rules refused it, also at the end of a redirect."""
-    from playwright.async_api import Error
-
     try:
         response = await opening
-    except Error as error:
+    except playwright_error() as error:
         if refused := session.refusals_since(mark):
             raise DomainDeniedError(
                 f"{refused[0]['url']} was not opened: {refused[0]['reason']}", **refused[0]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from toolcrib.toolsets.browser.definition import Element, Timeout, browser_tool
 from toolcrib.toolsets.browser.targeting import find
-from toolcrib.toolsets.browser.tools.session_tools import console_messages, network_requests
+from toolcrib.toolsets.browser.tools.network import console_messages, network_requests
 
 if TYPE_CHECKING:
     from toolcrib.toolsets.browser.session import BrowserSession
