@@ -65,6 +65,8 @@ class Brick(ABC, Generic[In, Out]):
     gives: ClassVar[type[Item]]
     modules: ClassVar[tuple[str, ...]] = ()
     """The modules that must be importable; the spec's ``pip_install_command`` brings them."""
+    quick: ClassVar[bool] = False
+    """Whether a plain ``process`` neither waits nor computes for long, so that a thread would cost more than it."""
     Config: ClassVar[type[BrickConfig]] = BrickConfig
 
     def __init__(self, config: Mapping[str, Any] | None = None, *, secrets: Secrets | None = None) -> None:

@@ -56,7 +56,7 @@ class Step:
         async with self._opening:
             if self._opened:
                 return
-            if not self.brick.is_async:
+            if not self.brick.is_async and not self.brick.quick:
                 self._threads = ThreadPoolExecutor(self.concurrency, thread_name_prefix=self.brick.spec.name)
             await self._lifecycle(self.brick.open)
             self._opened = True
@@ -83,6 +83,8 @@ class Step:
             try:
                 if self.brick.is_async:
                     given = list(await cast(Awaitable[Iterable[Item]], self.brick.process(item, context)))
+                elif self._threads is None:
+                    given = list(cast(Iterable[Item], self.brick.process(item, context)))
                 else:
                     given = await self._in_thread(lambda: list(cast(Iterable[Item], self.brick.process(item, context))))
             finally:

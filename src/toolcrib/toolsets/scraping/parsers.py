@@ -53,6 +53,7 @@ class BeautifulSoupBrick(ParserBrick["Tag"]):
 
 class SelectolaxBrick(ParserBrick["LexborNode"]):
     spec = entry("selectolax")
+    quick = True
     modules = ("selectolax",)
 
     def root(self, page: Page) -> LexborNode:

@@ -34,6 +34,7 @@ class ProxyListBrick(Brick[Request, Request]):
     spec = entry("proxy-list")
     takes = Request
     gives = Request
+    quick = True
     config: Config
 
     def open(self) -> None:
