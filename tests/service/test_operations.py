@@ -3,10 +3,13 @@
 import json
 import logging
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
+from opentelemetry import trace
 from tests.service.bundles import bundle, code_zip
 from tests.service.conftest import Serve
 from tests.support.processes import free_port
@@ -169,3 +172,37 @@ async def test_requests_are_logged_with_who_and_what(
     with caplog.at_level(logging.INFO, "toolcrib"):
         await client.get("/tools/a")
     assert [record.details["route"] for record in caplog.records] == ["/tools/{tool_id}"]  # type: ignore[attr-defined]
+
+
+class _Recorded(trace.NonRecordingSpan):
+    def __init__(self, name: str) -> None:
+        super().__init__(trace.INVALID_SPAN_CONTEXT)
+        self.name = name
+        self.attributes: dict[str, object] = {}
+
+    def update_name(self, name: str) -> None:
+        self.name = name
+
+    def set_attribute(self, key: str, value: object) -> None:
+        self.attributes[key] = value
+
+
+class _Tracer(trace.NoOpTracer):
+    def __init__(self) -> None:
+        self.spans: list[_Recorded] = []
+
+    @contextmanager
+    def start_as_current_span(self, name: str, **_: object) -> Iterator[_Recorded]:  # type: ignore[override]
+        self.spans.append(_Recorded(name))
+        yield self.spans[-1]
+
+
+async def test_requests_are_traced(client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    tracer = _Tracer()
+    monkeypatch.setattr("toolcrib.surfaces.rest.application._tracer", tracer)
+    await client.post("/tools", json={"tool_id": "a"})
+    await client.get("/tools/a/history")
+    assert [(span.name, span.attributes["http.response.status_code"]) for span in tracer.spans] == [
+        ("POST /tools", 201),
+        ("GET /tools/{tool_id}/history", 200),
+    ]

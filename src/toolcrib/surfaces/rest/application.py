@@ -61,6 +61,8 @@ class Application:
         self._reserved = frozenset(
             endpoint.path[len(_TOOLS) :] for endpoint in endpoints if endpoint.path.startswith(_TOOLS)
         )
+        # Where every request is logged or traced, all of them go the long way.
+        self._short = not (service.log_requests or _is_traced())
         self._observe_get = service.metrics.route("GET", "/tools/{tool_id}")
         self._observe_unknown = service.metrics.route("-", "-")
 
@@ -81,10 +83,10 @@ class Application:
     def _plain_get(self, scope: Scope) -> str:
         """The tool's name where the request is the common one."""
         path: str = scope["path"]
-        if scope["method"] != "GET" or not path.startswith(_TOOLS):
+        if scope["method"] != "GET" or not self._short or not path.startswith(_TOOLS):
             return ""
         name = path[len(_TOOLS) :]
-        return "" if "/" in name or name in self._reserved or self.service.log_requests else name
+        return "" if "/" in name or name in self._reserved else name
 
     async def _get_tool(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
@@ -130,6 +132,11 @@ class Application:
             await self._stop()
         self.service.close()
         await send({"type": "lifespan.shutdown.complete"})
+
+
+def _is_traced() -> bool:
+    """Whether somebody installed an OpenTelemetry SDK to send spans to."""
+    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider | trace.NoOpTracerProvider)
 
 
 def _unchanged(headers: Sequence[tuple[bytes, bytes]], etag: bytes) -> bool:
