@@ -5,36 +5,44 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, event, example, given, settings
+from pymongo.read_concern import ReadConcern
+from pymongo.write_concern import WriteConcern
 from tests.stores.generated import questions
 
 from toolcrib.adapters.stores.memory import MemoryStore
 from toolcrib.adapters.stores.mongo import MongoStore
+from toolcrib.adapters.stores.mongo_write import row_of
 from toolcrib.adapters.stores.sqlite import SqliteStore
 from toolcrib.core.query import ALL, parse, to_mongo
-from toolcrib.ports import Change, Store
+from toolcrib.ports import Change, Record, Store
 
 Asked = tuple[tuple[dict[str, Any], ...], list[dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
 def stores(mongo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Store]]:
+    """Durability is tested elsewhere and takes time, so it is switched off here."""
     sqlite = SqliteStore(tmp_path_factory.mktemp("equivalence") / "tools.db")
-    sqlite._writer.execute("PRAGMA synchronous = OFF")  # durability is tested elsewhere, and costs time
-    opened: dict[str, Store] = {
-        "memory": MemoryStore(),
-        "sqlite": sqlite,
-        "mongo": MongoStore(mongo_url.replace("/?", "/equivalence?")),
-    }
+    sqlite._writer.execute("PRAGMA synchronous = OFF")
+    mongo = MongoStore(mongo_url.replace("/?", "/equivalence?"))
+    mongo.commit([Change("first", {"name": "first"})])
+    mongo._tools = mongo._tools.with_options(write_concern=WriteConcern(1, j=False), read_concern=ReadConcern("local"))
+    opened: dict[str, Store] = {"memory": MemoryStore(), "sqlite": sqlite, "mongo": mongo}
     yield opened
     for store in opened.values():
         store.close()
 
 
 def fill(store: Store, catalogue: tuple[dict[str, Any], ...]) -> None:
+    if isinstance(store, MongoStore):
+        store._tools.delete_many({})
+        store._tools.insert_many([row_of(Record(document["name"], 1, "etag", document, 0.0)) for document in catalogue])
+        return
     gone = [Change(record.name, None) for record in store.query(ALL)]
     store.commit([*gone, *(Change(document["name"], document) for document in catalogue)])
 
 
+@pytest.mark.timeout(400)
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(questions)
 @example((({"name": "t0", "metadata": {"$ref": "x", "$id": 1}},), [{"metadata": {"$eq": {"$ref": "x", "$id": 1}}}]))

@@ -114,6 +114,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
         ({"tool_type": "t3", "tags": "all"}, "SEARCH d USING INDEX tool_data_type"),
         ({"tags": {"$in": ["rare", "x"]}}, "SEARCH d USING INDEX sqlite_autoindex_tool_data_1 (tool_id=?)"),
         ({"$or": [{"tags": "rare"}, {"policy_rule_uri": "x"}]}, "SEARCH d USING INDEX sqlite_autoindex_tool_data_1"),
+        ({"$or": [{"name": "tool-0003"}, {"tags": "rare"}]}, "SEARCH d USING INDEX sqlite_autoindex_tool_data_1"),
         ({"name": "tool-0003"}, "SEARCH d USING INDEX sqlite_autoindex_tool_data_1 (tool_id=?)"),
     ],
     ids=str,

@@ -49,11 +49,14 @@ def encode_key(key: str) -> str:
 
 
 def server_filter(where: q.Filter, prefix: str = "") -> tuple[dict[str, Any], bool]:
-    """What to ask the server, and whether its answer is exact; where it is not, it holds every match and more."""
+    """What to ask the server, and whether its answer is exact; where it is not, it holds every match and more.
+
+    ``prefix`` is where the document stands in the server's; its name is the server's ``_id``, which has an index.
+    """
     match where:
         case q.At(path, test):
             operators, exact = _test(test)
-            name = prefix + ".".join(map(encode_key, path))
+            name = "_id" if prefix and path == ("name",) else prefix + ".".join(map(encode_key, path))
             if isinstance(operators, dict):
                 return {name: operators}, exact
             return {"$and": [{name: part} for part in operators]} if operators else {}, exact

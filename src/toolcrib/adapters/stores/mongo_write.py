@@ -59,7 +59,7 @@ class Commit:
             check_expected(write.change, None if old is None else old["etag"])
             versions[name] = versions.get(name, 0) + 1
             record = _made(write, versions[name])
-            row = _row(record)
+            row = row_of(record)
             if old is not None:
                 past.append(_as_past(old))
             if record.deleted:
@@ -128,7 +128,7 @@ def _made(write: Write, version: int) -> Record:
     return Record(write.change.name, version, write.etag, document, write.at, write.change.document is None)
 
 
-def _row(made: Record) -> Document:
+def row_of(made: Record) -> Document:
     """A record as it stands among the current tools."""
     return {
         "_id": made.name,

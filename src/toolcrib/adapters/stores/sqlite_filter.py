@@ -214,6 +214,7 @@ class Posting:
 
 
 _COLUMN_INDEXES: dict[q.Path, tuple[str, str, str]] = {
+    ("name",): ("tool_data", "sqlite_autoindex_tool_data_1", "tool_id"),
     ("tool_type",): ("tool_data", "tool_data_type", "tool_type"),
     ("category",): ("tool_data", "tool_data_category", "category"),
     ("execution_mode",): ("tool_execution", "tool_execution_by_mode", "tool_execution_mode"),
