@@ -34,6 +34,13 @@ def descendants(root: int | None = None) -> dict[int, str]:
     return found
 
 
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 async def none_left(before: dict[int, str], seconds: float = 5) -> dict[int, str]:
     """What is still there beyond ``before`` after giving it a moment to go."""
     left: dict[int, str] = {}

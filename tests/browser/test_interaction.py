@@ -172,6 +172,12 @@ async def test_select(agent: Agent, web: Web) -> None:
     assert "'Norway'" in (result.error or "")
 
 
+async def test_select_in_a_list_that_hides_behind_its_label(agent: Agent, web: Web) -> None:
+    await agent("goto", url=f"{web.url}/form")
+    await agent.js("document.forms[0].country.style.display = 'none'")
+    assert (await agent("select", selector="Country", value="Sweden"))["after"] == ["Sweden"]
+
+
 async def test_select_in_a_list_made_of_other_elements(agent: Agent, web: Web) -> None:
     await agent("goto", url=f"{web.url}/form")
     assert (await agent("select", selector="Fruit", value="Banana"))["after"] == ["Banana"]

@@ -2,6 +2,7 @@
 
 const handles = new WeakMap();
 const elements = new Map();
+const gone = new FinalizationRegistry((handle) => elements.delete(handle));
 let nextHandle = 1;
 
 function handleOf(element) {
@@ -10,6 +11,7 @@ function handleOf(element) {
     handle = `e${nextHandle++}`;
     handles.set(element, handle);
     elements.set(handle, new WeakRef(element));
+    gone.register(element, handle);
   }
   return handle;
 }

@@ -144,7 +144,7 @@ async def select_options(
         return await _pick_option(session, match, wanted, timeout)
     values = [_option_index(options, text, match) for text in wanted]
     async with acting(session, "selected from", match):
-        await match.locator.select_option(index=values, timeout=max(timeout, 500))
+        await match.locator.select_option(index=values, timeout=max(timeout, 500), force=not match.visible)
     after = await match.locator.evaluate(_OPTIONS)
     return [label for _, label, on in options if on], [label for _, label, on in after if on]
 
