@@ -30,9 +30,12 @@ class Lengths:
         if len(candidates) <= 1:
             return candidates[0] if candidates else None
         lengths = [self._remembered(source) for _, source in candidates]
-        if None in lengths:
+        known = [length for length in lengths if length is not None]
+        if len(known) < len(lengths) and min(known, default=_STEPS[0]) >= _STEPS[0]:
             lengths = self._counted(connection, [source for _, source in candidates])
-        return min(zip(lengths, candidates, strict=True), key=lambda pair: pair[0] or 0)[1]
+        return min(zip(lengths, candidates, strict=True), key=lambda pair: _STEPS[-1] if pair[0] is None else pair[0])[
+            1
+        ]
 
     def _remembered(self, source: Source) -> int | None:
         until, length = self._known.get(source, (0.0, 0))
