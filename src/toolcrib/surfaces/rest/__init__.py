@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 
 from toolcrib.adapters.tokens import Role
-from toolcrib.surfaces.rest import graphs, queries, status, tools, using
+from toolcrib.surfaces.rest import code, graphs, queries, status, tools, using, versions
 from toolcrib.surfaces.rest.answers import json_bytes
 from toolcrib.surfaces.rest.application import Application, Mounted
 from toolcrib.surfaces.rest.asking import entry_bytes
@@ -20,6 +20,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *tools.ENDPOINTS,
     *queries.ENDPOINTS,
     *using.ENDPOINTS,
+    *versions.ENDPOINTS,
+    *code.ENDPOINTS,
     *graphs.ENDPOINTS,
     *status.ENDPOINTS,
 )

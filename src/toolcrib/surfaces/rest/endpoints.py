@@ -79,6 +79,11 @@ def array_of(schema: Schema) -> Schema:
     return {"type": "array", "items": schema}
 
 
+def under(path: str) -> str:
+    """A path below a tool."""
+    return f"/tools/{{tool_id}}/{path}"
+
+
 NAME_SCHEMA: Schema = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_.\\-]{0,127}$"}
 FLAG_SCHEMA: Schema = {"type": "boolean", "default": False}
 

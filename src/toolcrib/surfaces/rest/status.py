@@ -1,4 +1,4 @@
-"""Health, readiness, metrics, and the description with its page."""
+"""Health, readiness, metrics, the audit, and the description with its page."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from toolcrib.adapters.tokens import Role
-from toolcrib.core.errors import StoreError
-from toolcrib.surfaces.rest import metrics
+from toolcrib.core.errors import MissingConfigError, StoreError
+from toolcrib.surfaces.errors import RequestError
+from toolcrib.surfaces.rest import asking, metrics
 from toolcrib.surfaces.rest.answers import json_answer
-from toolcrib.surfaces.rest.endpoints import Answered, Endpoint, Handler, ref
+from toolcrib.surfaces.rest.endpoints import Answered, Endpoint, Handler, Parameter, array_of, limited_to, ref
 from toolcrib.surfaces.rest.pages import page
 from toolcrib.surfaces.rest.service import Service
 
@@ -41,6 +42,25 @@ async def get_catalogue_page(_service: Service, _request: Request) -> Response:
     return page("catalogue.html")
 
 
+async def list_audit(service: Service, request: Request) -> Response:
+    if service.audit is None:
+        raise MissingConfigError("this service keeps no audit log; set TOOLCRIB_AUDIT")
+    since = request.query_params.get("since", "0")
+    try:
+        begin = float(since)
+    except ValueError:
+        raise RequestError(f"the query parameter 'since' must be seconds since 1970, not {since!r:.60}") from None
+    if not 0 <= begin < 1e12:
+        raise RequestError(f"the query parameter 'since' must be seconds since 1970, not {since!r:.60}")
+    events = await service.call(
+        service.audit.events,
+        **{name: asking.optional_text(request, name) for name in ("tool", "principal", "action", "outcome", "call")},
+        since=begin,
+        limit=asking.whole_number(request, "limit", 100, asking.MAX_LIMIT),
+    )
+    return json_answer([event._asdict() for event in events])
+
+
 async def get_docs(_service: Service, _request: Request) -> Response:
     return page("docs.html")
 
@@ -68,6 +88,20 @@ ENDPOINTS = (
         answers={200: Answered("The metrics.", {"type": "string"}, "text/plain")},
     ),
     Endpoint("GET", "/", get_catalogue_page, None, "Operations", "The catalogue as a page", answers=_HTML),
+    Endpoint(
+        "GET", "/audit", list_audit, Role.ADMIN, "Operations", "Who did what, newest first",
+        (
+            Parameter("tool", "Only about this tool."),
+            Parameter("principal", "Only by this caller."),
+            Parameter("action", "Only create, update, delete or run."),
+            Parameter("outcome", "Only attempt, done, failed, refused or crashed."),
+            Parameter("call", "Only the events of one attempt."),
+            Parameter("since", "Only from then on, in seconds since 1970.", {"type": "number", "minimum": 0}),
+            limited_to(asking.MAX_LIMIT, 100),
+        ),
+        answers={200: Answered("The events.", array_of(ref("AuditEvent")))},
+        problems=(409,),
+    ),
     Endpoint("GET", "/docs", get_docs, None, "Operations", "This description as a page", answers=_HTML),
 )  # fmt: skip
 

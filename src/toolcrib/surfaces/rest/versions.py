@@ -1,0 +1,79 @@
+"""The history of a tool, and the way back to an old version."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from toolcrib.adapters.tokens import Role
+from toolcrib.catalogue import Entry
+from toolcrib.surfaces.errors import RequestError
+from toolcrib.surfaces.rest import asking
+from toolcrib.surfaces.rest.answers import json_answer
+from toolcrib.surfaces.rest.bodies import read_object
+from toolcrib.surfaces.rest.endpoints import TOOL_ID, Answered, Body, Endpoint, Parameter, array_of, ref, under
+from toolcrib.surfaces.rest.service import Service, principal_of
+
+_VERSION = Parameter("version", "Number of the version.", {"type": "integer", "minimum": 1}, True, "path")
+
+
+async def list_history(service: Service, request: Request) -> Response:
+    entries = await service.call(service.catalogue.history, asking.tool_id(request))
+    return json_answer([_version(entry) for entry in entries])
+
+
+async def get_version(service: Service, request: Request) -> Response:
+    number = request.path_params["version"]
+    if not (number.isascii() and number.isdecimal() and len(number) <= 9):
+        raise RequestError(f"{number!r:.60} is not the number of a version")
+    return asking.entry_answer(await service.call(service.catalogue.version, asking.tool_id(request), int(number)))
+
+
+async def restore_tool(service: Service, request: Request) -> Response:
+    body = await read_object(request, most=service.limits.json_bytes, seconds=service.limits.json_seconds)
+    number = body.get("version")
+    if body.keys() != {"version"} or not isinstance(number, int) or isinstance(number, bool) or not 0 < number < 2**31:
+        raise RequestError("the body must be {'version': n} with the number of a version from the history")
+    entry = await service.call(
+        service.catalogue.restore, asking.tool_id(request), number, principal=principal_of(request).name
+    )
+    said: dict[str, Any] = {"message": "Tool restored successfully", "tool_id": entry.name}
+    if entry.broke:
+        said["broke"] = list(entry.broke)
+    return json_answer(said, headers={"etag": f'"{entry.etag}"'})
+
+
+def _version(entry: Entry) -> dict[str, Any]:
+    return {"version": entry.version, "etag": entry.etag, "at": entry.at, "deleted": entry.deleted}
+
+
+ENDPOINTS = (
+    Endpoint(
+        "GET", under("history"), list_history, Role.READER, "History", "Every version of a tool, newest first",
+        (TOOL_ID,),
+        answers={200: Answered("The versions.", array_of(ref("Version")))},
+        problems=(404,),
+    ),
+    Endpoint(
+        "GET", under("history/{version}"), get_version, Role.READER, "History", "One version of a tool",
+        (TOOL_ID, _VERSION),
+        answers={200: Answered("The tool as it was.", ref("ToolEntry"))},
+        problems=(404,),
+    ),
+    Endpoint(
+        "POST", under("restore"), restore_tool, Role.PUBLISHER, "History", "Make an old version the current one",
+        (TOOL_ID,),
+        Body(
+            {
+                "type": "object",
+                "required": ["version"],
+                "properties": {"version": {"type": "integer", "minimum": 1}},
+                "additionalProperties": False,
+            }
+        ),
+        {200: Answered("Restored.", ref("Message"))},
+        (404, 409),
+    ),
+)  # fmt: skip
