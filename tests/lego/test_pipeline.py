@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,43 @@ async def test_start_addresses_are_drawn_as_needed_also_from_an_async_source() -
     assert not report.ok
     assert 10 <= report.done <= 14
     assert drawn <= 15
+
+
+async def test_a_limit_of_pages_ends_a_start_that_never_ends() -> None:
+    report = await pipeline(max_pages=5).run(f"u{number}" for number in count())
+    assert report.done == 5
+
+
+async def test_a_source_that_takes_its_time_holds_up_nothing_and_can_be_stopped() -> None:
+    followed = asyncio.Event()
+
+    def answer(request: Request) -> tuple[int, str]:
+        if request.url == "u3":
+            followed.set()
+        return 200, {"u1": "w >u2", "u2": "w >u3"}.get(request.url, "w")
+
+    async def addresses() -> AsyncIterator[str]:
+        yield "u1"
+        await asyncio.Event().wait()
+
+    Fetch.reset(answer)
+    stop = asyncio.Event()
+    run = asyncio.create_task(pipeline().run(addresses(), stop=stop))
+    await asyncio.wait_for(followed.wait(), 5)
+    await asyncio.sleep(0.05)
+    stop.set()
+    report = await asyncio.wait_for(run, 5)
+    assert (report.outcome, report.done) == ("stopped", 3)
+
+
+async def test_a_source_that_fails_ends_the_run() -> None:
+    async def addresses() -> AsyncIterator[str]:
+        yield "u1"
+        raise OSError("the list of addresses is gone")
+
+    with pytest.raises(OSError, match="is gone"):
+        await pipeline().run(addresses())
+    assert Fetch.opened == 0
 
 
 async def test_storage_works_in_batches_and_one_bad_record_harms_only_its_page() -> None:

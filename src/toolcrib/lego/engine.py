@@ -12,63 +12,18 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Literal
+from typing import Any
 from urllib.parse import urlsplit
 
 from toolcrib.core.errors import ToolFailedError
 from toolcrib.lego.items import Item, Page, Request
 from toolcrib.lego.journal import Journal
 from toolcrib.lego.recovery import Failure, Recovery, failure_from, failure_of
-from toolcrib.lego.step import Step, StepStatistics
+from toolcrib.lego.reports import FailedRequest, Progress, RunReport
+from toolcrib.lego.step import Step
 
 _KEPT_FAILURES = 100
 _CHUNK = 256
-
-Outcome = Literal["finished", "stopped"]
-
-
-@dataclass(frozen=True, slots=True)
-class FailedRequest:
-    """A request that came to nothing, where and why."""
-
-    url: str
-    tool: str
-    kind: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a run is. ``known`` grows while pages bring new requests."""
-
-    done: int
-    failed: int
-    in_flight: int
-    known: int
-    url: str
-    ok: bool
-    tool: str = ""
-    note: str = ""
-    """What a brick tells of work that is not done yet; otherwise a request has just ended."""
-
-
-@dataclass(slots=True)
-class RunReport:
-    """What a run came to. ``skipped`` requests were done by an earlier run; ``failures`` holds the first hundred."""
-
-    outcome: Outcome = "finished"
-    done: int = 0
-    failed: int = 0
-    skipped: int = 0
-    items: int = 0
-    """How many items came out at the end."""
-    seconds: float = 0.0
-    steps: list[StepStatistics] = field(default_factory=list)
-    failures: list[FailedRequest] = field(default_factory=list)
-
-    @property
-    def ok(self) -> bool:
-        return self.outcome == "finished" and self.failed == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +76,9 @@ class Run:
         self._on_progress = on_progress
         self._on_item = on_item
         self._stop = stop or asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._drawing: asyncio.Task[Request | None] | None = None
+        self._stopping: asyncio.Task[Any] | None = None
         if on_progress is not None:
             for stage in stages:
                 for step in (stage.main, *stage.rewriters, *chain(*stage.substitutes.values())):
@@ -129,12 +86,11 @@ class Run:
 
     async def __call__(self, start: AsyncIterator[Request] | Iterator[Request]) -> RunReport:
         begun = time.perf_counter()
-        most = 2 * self._limits.concurrency
+        self._stopping = asyncio.create_task(self._stop.wait())
         try:
             while not self._stop.is_set():
-                while len(self._tasks) < most and (work := await self._next(start)) is not None:
-                    self._tasks.add(asyncio.create_task(self._serve(*work)))
-                if not self._tasks:
+                await self._fill(start)
+                if not self._tasks and self._drawing is None:
                     break
                 await self._settle()
             while self._tasks:
@@ -146,35 +102,53 @@ class Run:
             self.report.outcome = "stopped"
         return self.report
 
-    async def _next(self, start: AsyncIterator[Request] | Iterator[Request]) -> tuple[Request, Page | None] | None:
-        """Pages that wait for their reading, then requests that were found, then the start addresses."""
-        while not self._stop.is_set():
+    async def _fill(self, start: AsyncIterator[Request] | Iterator[Request]) -> None:
+        """Begin what can begin: pages that wait for their reading, then requests that were found, then the start."""
+        while len(self._tasks) < 2 * self._limits.concurrency and not self._stop.is_set():
             if (work := self._journal.take()) is not None:
-                return work
-            request = await _pull(start)
+                self._tasks.add(asyncio.create_task(self._serve(*work)))
+                continue
+            request = None if self._is_full else await self._draw(start)
             if request is None:
-                return None
+                return
             self._admit(request)
-        return None
+
+    async def _draw(self, start: AsyncIterator[Request] | Iterator[Request]) -> Request | None:
+        """The next start address, or None where there is none, or none yet from a source that takes its time."""
+        if not isinstance(start, AsyncIterator):
+            return next(start, None)
+        if self._drawing is None:
+            self._drawing = asyncio.create_task(_next_of(start))
+            await asyncio.sleep(0)
+        if not self._drawing.done():
+            return None
+        request, self._drawing = self._drawing.result(), None
+        return request
+
+    @property
+    def _is_full(self) -> bool:
+        return self._limits.max_pages is not None and self._journal.known >= self._limits.max_pages
 
     def _admit(self, request: Request) -> None:
         limits = self._limits
-        if limits.max_pages is not None and self._journal.known >= limits.max_pages:
-            return
-        if limits.max_depth is not None and request.depth > limits.max_depth:
-            return
-        self._journal.add(request)
+        too_deep = limits.max_depth is not None and request.depth > limits.max_depth
+        if not self._is_full and not too_deep:
+            self._journal.add(request)
 
     async def _settle(self) -> None:
-        finished, self._tasks = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+        """Wait until something is over: a request, the drawing of the next one, or the patience of who stops us."""
+        others: set[asyncio.Task[Any]] = {task for task in (self._drawing, self._stopping) if task and not task.done()}
+        finished, _ = await asyncio.wait(self._tasks | others, return_when=asyncio.FIRST_COMPLETED)
         self._journal.sync()
-        for task in finished:
+        for task in self._tasks & finished:
+            self._tasks.discard(task)
             task.result()
 
     async def _abandon(self) -> None:
-        for task in self._tasks:
+        left: set[asyncio.Task[Any]] = {task for task in (self._drawing, self._stopping) if task} | self._tasks
+        for task in left:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*left, return_exceptions=True)
 
     async def _serve(self, request: Request, page: Page | None) -> None:
         """Everything that comes of one request."""
@@ -311,10 +285,8 @@ def host_rule(hosts: Sequence[str]) -> Callable[[str], bool]:
     return rule
 
 
-async def _pull(start: AsyncIterator[Request] | Iterator[Request]) -> Request | None:
-    if isinstance(start, AsyncIterator):
-        return await anext(start, None)
-    return next(start, None)
+async def _next_of(start: AsyncIterator[Request]) -> Request | None:
+    return await anext(start, None)
 
 
 def _chunks(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:

@@ -16,10 +16,11 @@ from toolcrib.define import make_tool
 from toolcrib.lego.brick import Brick, Secrets, as_secrets
 from toolcrib.lego.checking import PipelineReport, check_bricks, stands_in
 from toolcrib.lego.definition import PipelineDefinition, StepDefinition, read_definition
-from toolcrib.lego.engine import Limits, Progress, Run, RunReport, Stage, host_rule
+from toolcrib.lego.engine import Limits, Run, Stage, host_rule
 from toolcrib.lego.items import Item, Record, Request
 from toolcrib.lego.journal import Journal
 from toolcrib.lego.recovery import Recovery
+from toolcrib.lego.reports import Progress, RunReport
 from toolcrib.lego.step import Step
 
 AnyBrick = Brick[Any, Any]
