@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from toolcrib.surfaces.errors import EXIT_USAGE
 
+EXIT_INTERRUPTED = 130
+"""What shells say of a program that Ctrl-C ended."""
 _NEEDED = frozenset({"typer", "rich"})
 
 
@@ -27,4 +29,7 @@ def run(program: str, arguments: Sequence[str] | None = None) -> int:
             raise
         print(f"{program}: the command line is not installed; run: pip install 'toolcrib[cli]'", file=sys.stderr)
         return EXIT_USAGE
-    return run_app(program, sys.argv[1:] if arguments is None else arguments)
+    try:
+        return run_app(program, sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:  # outside of a command, which ends by itself
+        return EXIT_INTERRUPTED

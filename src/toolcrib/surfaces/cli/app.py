@@ -15,6 +15,7 @@ import typer
 
 from toolcrib.core.errors import ToolcribError
 from toolcrib.surfaces.cli import (
+    EXIT_INTERRUPTED,
     browser,
     catalogue,
     exchange,
@@ -33,7 +34,6 @@ from toolcrib.surfaces.errors import EXIT_FAILED, EXIT_USAGE, exit_status
 
 EXIT_DEFECT = 70
 """An error that is nobody's but ours: EX_SOFTWARE of sysexits.h."""
-EXIT_INTERRUPTED = 130
 
 _UsageProblem = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
