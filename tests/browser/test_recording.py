@@ -12,7 +12,7 @@ from tests.browser import pages
 from tests.browser.conftest import Agent
 from tests.browser.pages import Web
 from toolcrib import ToolValidationError
-from toolcrib.toolsets.browser import BrowserSession, Chromium, Script
+from toolcrib.toolsets.browser import BrowserSession, Chromium, Script, Step
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -71,6 +71,14 @@ async def test_a_replay_says_where_it_differs(
         (5, "success"),
     }
     assert any(difference.what.startswith("data.forms[0]") for difference in everything.differences)
+
+
+async def test_a_replay_asks_for_approval_and_knows_its_tools(session: BrowserSession) -> None:
+    script = Script((Step("evaluate_javascript", {"script": "document.title = 'run'"}, url="about:blank"),))
+    played = await session.replay(script)
+    assert (played.same, played.results[0].error_code) == (False, "approval_required")
+    assert (await session.replay(script, approve=lambda *_: True)).same
+    assert (await session.replay(Script((Step("no_such_tool"),)))).results[0].error_code == "tool_not_found"
 
 
 async def test_a_file_that_is_no_script(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from tests.browser.conftest import Agent
 from tests.browser.pages import Web
 from tests.browser.processes import alive, descendants, none_left
-from toolcrib import MissingDependencyError
+from toolcrib import MissingDependencyError, SettingsError
 from toolcrib.toolsets.browser import (
     BrowserError,
     BrowserSession,
@@ -46,6 +46,20 @@ async def test_chromium_is_found(monkeypatch: pytest.MonkeyPatch, chromium_path:
     monkeypatch.setattr("toolcrib.toolsets.browser.chromium._KNOWN_PLACES", ("chromium",))
     with pytest.raises(MissingDependencyError):
         find_chromium()
+
+
+async def test_what_a_page_does_without_end_is_cut_off(session: BrowserSession, agent: Agent) -> None:
+    for number in range(2000):
+        session.note("refused", url=f"https://{number}.example", reason="no")
+    result = await agent.try_("list_tabs")
+    assert len(result.metadata["happened"]) == 20
+    assert result.metadata["happened_more"] == 480
+    assert "happened" not in (await agent.try_("list_tabs")).metadata
+
+
+async def test_a_name_that_could_be_a_path_is_refused() -> None:
+    with pytest.raises(SettingsError, match="session name"):
+        BrowserSession(name="../x")
 
 
 async def test_a_browser_that_does_not_start(agent_of: Agents, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import logging
+import re
 import shutil
 import tempfile
 import uuid
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from toolcrib import ToolResult
+from toolcrib import SettingsError, ToolRegistry, ToolResult
 from toolcrib.toolsets.browser.chromium import Chromium
 from toolcrib.toolsets.browser.definition import Definition, definitions
 from toolcrib.toolsets.browser.domains import DomainRules
@@ -43,6 +44,8 @@ SearchProvider = Callable[["BrowserSession", str, int], Awaitable[list[dict[str,
 CaptchaSolver = Callable[[dict[str, Any]], Awaitable[str]]
 
 _log = logging.getLogger("toolcrib.browser")
+_MOST_HAPPENINGS = 500
+_TOLD_AT_ONCE = 20
 
 
 @dataclass(eq=False, kw_only=True)
@@ -74,6 +77,10 @@ class BrowserSession:
     captcha_solver: CaptchaSolver | None = None
 
     def __post_init__(self) -> None:
+        if not re.fullmatch(r"[\w.\- ]{1,64}", self.name):
+            raise SettingsError(
+                f"the session name {self.name!r} is not one; use up to 64 letters, digits, '-', '_' and '.'"
+            )
         self._own_chromium = not isinstance(self.chromium, Chromium)
         self._browser = (
             self.chromium if isinstance(self.chromium, Chromium) else Chromium(self.chromium, headless=self.headless)
@@ -165,18 +172,18 @@ class BrowserSession:
             await guard.close()
         self.tabs = self._new_tabs()
         self._link.forget()
+        self.mocks.clear()
+        self.blocker = None
 
     def _new_tabs(self) -> Tabs:
         return Tabs(self.max_tabs, self.files, self.note, self._film)
 
     async def _keep_trace(self, context: BrowserContext) -> None:
         if self.trace:
-            raw = self.files / f".trace-{self.name}.zip"
-            try:
+            with tempfile.TemporaryDirectory(prefix="toolcrib-trace-") as private:
+                raw = Path(private, "trace.zip")
                 await context.tracing.stop(path=raw)
                 self.hidden.redact_archive(raw, self.files / f"trace-{self.name}.zip")
-            finally:
-                raw.unlink(missing_ok=True)
 
     def _film(self, tab: Tab) -> None:
         if self.video:
@@ -260,8 +267,9 @@ class BrowserSession:
         return full
 
     def note(self, kind: str, **details: Any) -> None:
-        """Remember something that happened by itself; the call under way tells it."""
-        self.happenings.append({"kind": kind, **details})
+        """Remember something that happened by itself, for the call under way to tell; a page without end is cut off."""
+        if len(self.happenings) - self._told < _MOST_HAPPENINGS:
+            self.happenings.append({"kind": kind, **details})
 
     def _refused(self, url: str, reason: str) -> None:
         self.note("refused", url=url, reason=reason)
@@ -286,7 +294,9 @@ class BrowserSession:
             self._remember(definition, arguments, ToolResult.failure_result("cancelled", "timeout"))
             raise
         if events := self.happenings[self._told :]:
-            result.metadata["happened"] = events
+            result.metadata["happened"] = events[:_TOLD_AT_ONCE]
+            if len(events) > _TOLD_AT_ONCE:
+                result.metadata["happened_more"] = len(events) - _TOLD_AT_ONCE
             self._told = len(self.happenings)
         result = self.hidden.redact_result(result)
         self._remember(definition, arguments, result)
@@ -310,11 +320,7 @@ class BrowserSession:
         """The calls so far, to be saved and replayed."""
         return Script(tuple(self.steps))
 
-    async def replay(self, script: Script, *, go_on: bool = False) -> Replay:
-        """Play a script in this session, without a model. Nobody is asked for approval: a script is approved whole."""
-        known = definitions()
-
-        async def run(name: str, arguments: dict[str, Any]) -> ToolResult:
-            return await self.call(known[name], known[name].bind(self).validate(arguments))
-
-        return await replay(script, run, lambda: self.url, go_on=go_on)
+    async def replay(self, script: Script, *, go_on: bool = False, **options: Any) -> Replay:
+        """Play a script in this session, without a model. ``options`` are ToolRegistry's: danger needs approval."""
+        registry = ToolRegistry((definition.bind(self) for definition in definitions().values()), **options)
+        return await replay(script, registry.execute, lambda: self.url, go_on=go_on)
