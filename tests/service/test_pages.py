@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Page, Route, sync_playwright
+from playwright.sync_api import Page, Route, expect, sync_playwright
 from tests.service.running import RunningService
 
 pytestmark = pytest.mark.xdist_group("service-process")
@@ -46,15 +46,15 @@ def page(service: RunningService, chromium_path: str) -> Any:
 def test_graphiql_runs_a_query_and_shows_the_schema(service: RunningService, page: Page, tmp_path: Path) -> None:
     page.goto(f"{service.url}/graphql")
     assert "GraphiQL" in page.title()
-    page.wait_for_function("document.getElementById('schema').textContent.includes('tool_search_description')")
+    expect(page.locator("#schema")).to_contain_text("tool_search_description")
     page.fill("#query", 'query($t: String) { tools(query: { tool_tags: "parser", tool_id: $t }) { tool_id } }')
     page.fill("#variables", '{"t": "t1"}')
     page.click("#run")
-    page.wait_for_function("document.getElementById('result').textContent.includes('t1')")
+    expect(page.locator("#result")).to_contain_text("t1")
     assert '"t2"' not in page.inner_text("#result")
     page.fill("#variables", "{")
     page.keyboard.press("Control+Enter")
-    page.wait_for_function("document.getElementById('result').textContent.includes('not JSON')")
+    expect(page.locator("#result")).to_contain_text("not JSON")
     page.screenshot(path=tmp_path / "graphiql.png")
 
 
@@ -67,5 +67,5 @@ def test_docs_lists_every_operation_and_sends_requests(service: RunningService, 
     page.click("#get_tool summary")
     page.fill("#get_tool input[data-name=tool_id]", "t2")
     page.click("#get_tool button")
-    page.wait_for_function("document.querySelector('#get_tool pre').textContent.includes('\"tool_id\": \"t2\"')")
+    expect(page.locator("#get_tool pre")).to_contain_text('"tool_id": "t2"')
     page.screenshot(path=tmp_path / "docs.png")
