@@ -94,7 +94,16 @@ def test_a_broken_plugin_is_named_and_stops_nobody(
         discovery = registry.discover(folders=[tmp_path, tmp_path / "nowhere"])
     assert [each.name for each in registry] == ["good"]
     told = " ".join(f"{problem.source} {problem.reason}" for problem in discovery.problems)
-    for word in ("broken-entry", "not-a-tool", "a_broken.py", "b_syntax.py", "c_exit.py", "nowhere", "at import", "needs more"):
+    for word in (
+        "broken-entry",
+        "not-a-tool",
+        "a_broken.py",
+        "b_syntax.py",
+        "c_exit.py",
+        "nowhere",
+        "at import",
+        "needs more",
+    ):
         assert word in told and word in caplog.text
     assert len(discovery.problems) == 7
 
