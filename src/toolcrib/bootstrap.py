@@ -6,7 +6,7 @@ Each adapter is imported when it is needed, so that nobody pays for a backend th
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -168,15 +168,27 @@ def open_policy(settings: Settings) -> Policy | None:
     if settings.policy == "cedar":
         from toolcrib.adapters.policies.cedar import CedarPolicy
 
-        return CedarPolicy(Path(_needed(settings, "policy_file")).expanduser())
+        return CedarPolicy(Path(_needed(settings, "policy_file")).expanduser(), roles=_roles(settings.policy_roles))
+    from toolcrib.adapters.policies.caching import CachingPolicy
     from toolcrib.adapters.policies.webhook import WebhookPolicy
 
-    return WebhookPolicy(
+    webhook = WebhookPolicy(
         _needed(settings, "policy_webhook_url"),
         secret=settings.policy_webhook_secret,
         seconds=settings.policy_webhook_timeout,
         fail_open=settings.policy_webhook_open,
     )
+    return CachingPolicy(webhook, seconds=settings.policy_webhook_cache) if settings.policy_webhook_cache else webhook
+
+
+def _roles(given: Iterable[str]) -> dict[str, list[str]]:
+    roles: dict[str, list[str]] = {}
+    for text in given:
+        principal, equals, role = (part.strip() for part in text.partition("="))
+        if not (principal and equals and role):
+            raise SettingsError(f"policy_roles holds {text!r}; write principal=role")
+        roles.setdefault(principal, []).append(role)
+    return roles
 
 
 def open_outbox(settings: Settings, store: Store) -> OutboxDeliverer | None:

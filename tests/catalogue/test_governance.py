@@ -16,7 +16,7 @@ from tests.support.receiver import Receiver
 
 from toolcrib.adapters.audit.memory import MemoryAudit
 from toolcrib.adapters.stores.memory import MemoryStore
-from toolcrib.bootstrap import open_audit, open_blobs, open_catalogue, open_outbox
+from toolcrib.bootstrap import open_audit, open_blobs, open_catalogue, open_outbox, open_policy
 from toolcrib.catalogue import MASK, Catalogue
 from toolcrib.core.errors import (
     DeniedError,
@@ -123,6 +123,35 @@ def test_the_settings_name_the_policy(tmp_path: Path, settings: Settings) -> Non
         catalogue.publish(spec("other"), principal="bob")
     with pytest.raises(SettingsError, match="TOOLCRIB_POLICY_FILE"):
         open_catalogue("memory:", settings.with_changes("test", policy="cedar"))
+
+
+def test_the_settings_give_principals_their_roles(tmp_path: Path, settings: Settings) -> None:
+    rules = tmp_path / "rules.cedar"
+    rules.write_text('permit(principal in Role::"publishers", action == Action::"create", resource);')
+    given = settings.with_changes("test", policy="cedar", policy_file=str(rules), policy_roles=("ann=publishers",))
+    catalogue = open_catalogue("memory:", given)
+    catalogue.publish(spec(), principal="ann")
+    with pytest.raises(DeniedError):
+        catalogue.publish(spec("other"), principal="bob")
+    catalogue.close()
+    with pytest.raises(SettingsError, match="'ann'; write principal=role"):
+        open_catalogue("memory:", given.with_changes("test", policy_roles=("ann",)))
+
+
+def test_the_webhooks_answer_about_the_same_tool_may_hold_for_a_while(settings: Settings) -> None:
+    receiver = Receiver()
+    receiver.answer = lambda _: (200, {}, b'{"allow": true}')
+    given = settings.with_changes("test", policy="webhook", policy_webhook_url=receiver.url, policy_webhook_cache=60.0)
+    policy = open_policy(given)
+    assert policy is not None
+    for _ in range(3):
+        assert policy.decide(PolicyRequest("ann", "run", "weather", {}, digest="d1")).allow
+    assert policy.decide(PolicyRequest("ann", "run", "weather", {}, digest="d2")).allow
+    catalogue = open_catalogue("memory:", given)
+    catalogue.close()
+    policy.close()  # type: ignore[attr-defined]
+    receiver.stop()
+    assert len(receiver.received) == 2
 
 
 def test_the_webhook_is_asked_and_told(settings: Settings) -> None:

@@ -85,12 +85,18 @@ class Settings:
 
     policy: str = _setting("allow", "Who decides on changes and runs.", choices=("allow", "cedar", "webhook"))
     policy_file: str = _setting("", "The Cedar policies, where policy is cedar.")
+    policy_roles: tuple[str, ...] = _setting(
+        (), "Roles of principals for the Cedar policies, as principal=role: ada=payments, bob=readers."
+    )
     policy_webhook_url: str = _setting(
         "", "The policy service: asked where policy is webhook, and told of every change."
     )
     policy_webhook_secret: str = _setting("", "Signs what the policy service is sent.", secret=True)
     policy_webhook_open: bool = _setting(False, "Allow what the policy service cannot be asked about.")
     policy_webhook_timeout: float = _setting(5.0, "Seconds to wait for the policy service.")
+    policy_webhook_cache: float = _setting(
+        0.0, "Seconds for which the policy service's answer about an unchanged tool holds; 0 asks every time."
+    )
     events_url: str = _setting("", "Who is told of every change; by default the policy service.")
     events_secret: str = _setting("", "Signs the events; by default the policy service's secret.", secret=True)
     events_shape: str = _setting(

@@ -47,6 +47,9 @@ class CachingPolicy:
                 self._kept.popitem(last=False)
         return decision
 
+    def close(self) -> None:
+        getattr(self._inner, "close", lambda: None)()
+
     def clear(self) -> None:
         with self._lock:
             self._kept.clear()
