@@ -1,17 +1,20 @@
 """Whatever is sent, the answer is a problem that says what was wrong, and never a 500."""
 
+import asyncio
 import io
 import json
 import struct
+import time
 import zipfile
 from typing import Any
 
 import httpx
 import pytest
 from tests.service.bundles import SPEC, bundle, code_zip, zipped
-from tests.service.conftest import Serve
+from tests.service.conftest import Serve, app_of
 
 from toolcrib.settings import Settings
+from toolcrib.surfaces.rest import Limits
 
 PROBLEM = {"type", "title", "status", "detail", "code"}
 
@@ -231,3 +234,23 @@ async def test_paths_and_methods_that_are_not_there(client: httpx.AsyncClient) -
     check(await client.request("BREW", "/tools"), 405)
     check(await client.get("/bundles/xyz/tool.zip"), 400)
     check(await client.get(f"/bundles/{'0' * 64}/tool.zip"), 404)
+
+
+async def test_bodies_that_come_too_slowly(client: httpx.AsyncClient) -> None:
+    app_of(client).service.limits = Limits(json_seconds=0.3, upload_seconds=1.0, stall_seconds=0.3)
+
+    async def dripping(pause: float, begin: bytes = b" ") -> Any:
+        yield begin
+        for _ in range(20):
+            await asyncio.sleep(pause)
+            yield b" "
+
+    form = {"content-type": "multipart/form-data; boundary=b"}
+    started = time.perf_counter()
+    for pause in (5, 0.05):  # one that stops, and one that never ends
+        problem = check(await client.post("/tools", content=dripping(pause)), 408)
+        assert problem["code"] == "slow_client"
+    begin = b'--b\r\nContent-Disposition: form-data; name="file"\r\n\r\n'
+    for pause in (5, 0.1):
+        check(await client.post("/tools/upload", content=dripping(pause, begin), headers=form), 408)
+    assert time.perf_counter() - started < 5

@@ -5,8 +5,9 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.service.bundles import SPEC, bundle
+from tests.service.bundles import SPEC, bundle, code_zip
 from tests.service.conftest import Serve, app_of
+from tests.support.s3 import S3Server
 
 from toolcrib.settings import Settings
 
@@ -300,3 +301,30 @@ async def test_rendered_answers_are_bounded(serve: Serve, settings: Settings) ->
             assert f'"tool_id":"t{number}"'.encode() in body
     assert 0 < len(rendered._kept) < 10
     assert rendered._bytes <= 10_000
+
+
+async def test_code_in_s3_is_handed_out_by_a_presigned_address(
+    serve: Serve, settings: Settings, s3_server: S3Server
+) -> None:
+    bucket = s3_server.create_bucket()
+    client = await serve(
+        settings.with_changes(
+            "test",
+            blobs=f"s3://{bucket}?endpoint={s3_server.endpoint}",
+            s3_access_key_id=s3_server.access_key,
+            s3_secret_access_key=s3_server.secret_key,
+        )
+    )
+    assert (await client.post("/tools/upload", files={"file": bundle()})).status_code == 200
+    link = (await client.get("/tools/tool-123")).json()["tool_source_code_link"]
+    assert link.startswith("http://127.0.0.1:8000/bundles/")
+    for path in (link, "/tools/tool-123/tool.zip"):
+        answer = await client.get(path)
+        assert answer.status_code == 307
+        presigned = answer.headers["location"]
+        assert presigned.startswith(s3_server.endpoint)
+        assert httpx.get(presigned).content == code_zip()
+        assert httpx.get(presigned[:-4] + "0000").status_code == 403
+    await client.delete("/tools/tool-123")
+    assert (await client.get(link)).status_code in (307, 404)
+    assert httpx.get(presigned).status_code == 404, "the code goes with the tool"

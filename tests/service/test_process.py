@@ -97,6 +97,15 @@ def test_slow_clients_do_not_hold_up_the_others(service: RunningService) -> None
         connection.close()
 
 
+def test_headers_that_never_come_are_not_waited_for(service: RunningService) -> None:
+    with socket.create_connection(("127.0.0.1", service.port), timeout=30) as connection:
+        connection.sendall(b"GET /tools HTTP/1.1\r\nHost: 127")
+        started = time.perf_counter()
+        while connection.recv(4096):
+            pass
+        assert time.perf_counter() - started < 20
+
+
 def test_workers_do_not_show_old_answers(tmp_path: Path) -> None:
     with RunningService(tmp_path, "--workers", "2") as service, httpx.Client(base_url=service.url) as client:
         client.post("/tools", json={"tool_id": "a", "tool_type": "0"})

@@ -78,5 +78,6 @@ def log_config(level: str, style: str) -> dict[str, Any]:
         "loggers": {
             "toolcrib": {"level": level.upper()},
             "_granian": {"level": "WARNING"},
+            "python_multipart": {"level": "ERROR"},  # what is wrong with an upload is in its answer
         },
     }
