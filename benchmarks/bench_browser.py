@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import gc
 import os
+import random
 import statistics
 import threading
 import time
@@ -65,7 +66,12 @@ class Pages(BaseHTTPRequestHandler):
 
 
 async def turns(*calls: Callable[[], Awaitable[Any]]) -> list[list[float]]:
-    """The milliseconds of each call. They take turns in blocks: a browser is slower just after it changed the page."""
+    """The milliseconds of each call. They take turns in blocks: a browser is slower just after it changed the page.
+
+    A random pause before each call keeps it out of step with the browser's frames: a click waits for two of them, and
+    in step with them a millisecond more or less would count for nothing, or for sixteen.
+    """
+    chance = random.Random(1)
     times: list[list[float]] = [[] for _ in calls]
     gc.disable()
     for block in range(max(ROUNDS // BLOCK, 1)):
@@ -73,6 +79,7 @@ async def turns(*calls: Callable[[], Awaitable[Any]]) -> list[list[float]]:
             which = (at + block) % len(calls)
             await calls[which]()
             for _ in range(BLOCK):
+                await asyncio.sleep(chance.uniform(0, 2 / 60))
                 start = time.perf_counter()
                 await calls[which]()
                 times[which].append((time.perf_counter() - start) * 1000)

@@ -19,6 +19,7 @@ const ROLE_WORDS = {
 };
 const FILLERS = new Set(['the', 'a', 'an', 'on', 'to', 'of', 'in', 'please', 'click', 'press', 'open', 'go', 'visit', 'show', 'me', 'page', 'labelled', 'labeled', 'called', 'named', 'that', 'says', 'with', 'for', 'my', 'your', 'our', 'at', 'is', 'and', 'follow', 'see', 'view', 'take', 'navigate', 'select', 'choose']);
 const ACCEPTED = 0.6;
+const EXACT = 0.95;
 
 const plain = (text) => clean((text || '').normalize('NFKD').replace(/[\u0300-\u036f]/g, '').replace(/([a-z0-9])([A-Z])/g, '$1 $2').toLowerCase().replace(/[^\p{L}\p{N}]+/gu, ' '));
 const tokens = (text) => plain(text).split(' ').filter(Boolean);
@@ -140,12 +141,21 @@ function reachable(element) {
   return visible(element) || [...(element.labels || [])].some(visible);
 }
 
-function ranked(query, purpose) {
+function mayBe(element, wanted) {
+  // A cheap look before the careful one: an element of exactly this name has all its words somewhere.
+  if (element.hasAttribute('aria-labelledby')) return true;
+  const attributes = ['aria-label', 'placeholder', 'title', 'name', 'id', 'alt', 'value', 'data-testid', 'autocomplete', 'type'];
+  const labels = [...(element.labels || [])].map((label) => label.textContent);
+  const said = [element.textContent.slice(0, 600), ...labels, ...attributes.map((name) => element.getAttribute(name) || '')].join(' ').toLowerCase();
+  return (wanted.bare || wanted.whole).words.every((word) => said.includes(word));
+}
+
+function ranked(query, purpose, exactly = false) {
   const wanted = parse(query);
   const list = [];
   const seen = new Set();
   const consider = (element, penalty) => {
-    if (seen.has(element)) return;
+    if (seen.has(element) || (exactly && !mayBe(element, wanted))) return;
     seen.add(element);
     const points = score(element, wanted) - penalty;
     if (points > 0.2) list.push({ element, points });
@@ -154,7 +164,7 @@ function ranked(query, purpose) {
   if (purpose === 'click' || purpose === 'any') {
     for (const element of textElements(wanted)) {
       const target = element.closest('a[href], button, label, summary, [role=button], [role=link], [role=tab], [role=menuitem], [role=option]') || element;
-      if (seen.has(target)) continue;
+      if (seen.has(target) || (exactly && !mayBe(target, wanted))) continue;
       seen.add(target);
       const points = Math.min(0.97, likeness(wanted.whole, plain(textOf(target, 300)))) * (visible(target) ? 1 : 0.5) - 0.02;
       if (points > 0.2) list.push({ element: target, points });
@@ -204,7 +214,7 @@ function look(target, purpose) {
     return byWords(text, purpose, ACCEPTED);
   }
   // A word such as "search" is a tag and a name: an element of exactly that name comes first.
-  return byWords(text, purpose, 0.95) || (matches?.some(visible) ? chosen(matches, 'css') : null) || byWords(text, purpose, ACCEPTED);
+  return byWords(text, purpose, EXACT) || (matches?.some(visible) ? chosen(matches, 'css') : null) || byWords(text, purpose, ACCEPTED);
 }
 
 function looked(matches, by) {
@@ -213,7 +223,7 @@ function looked(matches, by) {
 }
 
 function byWords(text, purpose, least) {
-  const list = ranked(text, purpose);
+  const list = ranked(text, purpose, least >= EXACT);
   const top = list[0];
   if (!top || top.points < least) return null;
   const equals = list.filter((entry) => entry.points >= top.points - 0.001);
