@@ -24,7 +24,15 @@ _SIZES = (
 
 def same(one: Any, other: Any) -> bool:
     """Whether two JSON values are the same; Python takes True for 1."""
-    return bool(one == other) and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return bool(one == other) and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
 
 
 def constraints(schema: Mapping[str, Any]) -> dict[str, Any]:
