@@ -100,8 +100,25 @@ def running(command: list[str], port: int, environment: dict[str, str], path: st
         process.wait()
 
 
-def wrk(port: int, seconds: int, script: Path) -> tuple[float, float, int]:
-    """Requests a second, p99 in ms, and how many were not answered with 200."""
+def cpu_seconds(group: int) -> float:
+    """Processor time of all processes of a group, so far."""
+    ticks = 0
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[2]) == group:
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+Measured = tuple[float, float, int, float]
+
+
+def wrk(port: int, seconds: int, script: Path, group: int) -> Measured:
+    """Requests a second, p99 in ms, how many were not answered with 200, and processor time in us a request."""
+    before = cpu_seconds(group)
     text = subprocess.run(
         ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}", "--latency", "-s", str(script), f"http://127.0.0.1:{port}"],
         capture_output=True, text=True, check=True,
@@ -111,7 +128,9 @@ def wrk(port: int, seconds: int, script: Path) -> tuple[float, float, int]:
     bad = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
     socket_errors = re.search(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", text)
     errors = (int(bad.group(1)) if bad else 0) + sum(map(int, socket_errors.groups()) if socket_errors else ())
-    return rate, float(number) * {"us": 0.001, "ms": 1.0, "s": 1000.0}[unit], errors
+    requests = int(re.search(r"(\d+) requests in", text).group(1))
+    processor = (cpu_seconds(group) - before) / max(1, requests) * 1e6
+    return rate, float(number) * {"us": 0.001, "ms": 1.0, "s": 1000.0}[unit], errors, processor
 
 
 def reading(folder: Path, tools: int, rounds: int, seconds: int) -> None:
@@ -154,25 +173,27 @@ def reading(folder: Path, tools: int, rounds: int, seconds: int) -> None:
         "Toolcrib": [str(bin_folder / "toolcrib"), "serve", "--port", str(port)],
         "FastAPI with a typed model": [*uvicorn, "service_peers:fast"],
     }
-    results: dict[str, list[tuple[float, float, int]]] = {name: [] for name in contestants}
+    results: dict[str, list[Measured]] = {name: [] for name in contestants}
     results["Toolcrib, tools that nobody has read yet"] = []
     for _ in range(rounds):
         for name, command in contestants.items():
-            with running(command, port, environment, "/tools/tool-1"):
-                first = wrk(port, 2, in_turn)
+            with running(command, port, environment, "/tools/tool-1") as group:
+                first = wrk(port, 2, in_turn, group)
                 if name == "Toolcrib":
                     results["Toolcrib, tools that nobody has read yet"].append(first)
-                    wrk(port, min(60, 2 + int(tools / first[0])), in_turn)  # now every tool has been read once
-                results[name].append(wrk(port, seconds, at_random))
-    rates = {name: statistics.median(rate for rate, _, _ in measured) for name, measured in results.items()}
+                    wrk(port, min(60, 2 + int(tools / first[0])), in_turn, group)  # now every tool has been read once
+                results[name].append(wrk(port, seconds, at_random, group))
+    rates = {name: statistics.median(rate for rate, *_ in measured) for name, measured in results.items()}
     ours = rates["Toolcrib"]
     print_table(
         f"`GET /tools/{{id}}`, {tools:,} tools on SQLite, one worker, wrk -c{CONNECTIONS}, {rounds} x {seconds} s",
-        ["", "requests/s", "Toolcrib is", "p99 ms", "errors"],
+        ["", "requests/s", "Toolcrib is", "p99 ms", "CPU us a request", "errors"],
         [
             [
                 name, f"{rates[name]:,.0f}", f"{ours / rates[name]:.2f} x",
-                f"{statistics.median(p99 for _, p99, _ in measured):.1f}", str(sum(bad for _, _, bad in measured)),
+                f"{statistics.median(p99 for _, p99, *_ in measured):.1f}",
+                f"{statistics.median(processor for *_, processor in measured):.0f}",
+                str(sum(bad for _, _, bad, _ in measured)),
             ]
             for name, measured in results.items()
         ],

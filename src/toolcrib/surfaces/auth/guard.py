@@ -55,7 +55,7 @@ class Access:
 
 
 class Guard:
-    """``known`` answers at once where it can; otherwise ``identify`` does, which may wait for a store or an issuer."""
+    """Lets requests in one by one. Only credentials that were not verified just now wait for a store or an issuer."""
 
     def __init__(
         self,
@@ -94,7 +94,10 @@ class Guard:
                 forwarded = value.decode("latin-1")
         self._origins.check(host, origin, fetch_site, fetch_mode, scope["method"])
         address = self._address(scope, forwarded)
-        principal = await self._principal(authorization, address)
+        if authorization:
+            principal = await self._presented(authorization, address)
+        else:
+            principal = LOCAL if self._access.open_to_local else NOBODY
         self._rate.take(principal.key or address)
         return principal
 
@@ -105,9 +108,8 @@ class Guard:
             return forwarded.rpartition(",")[2].strip()
         return address
 
-    async def _principal(self, authorization: str, address: str) -> Principal:
-        if not authorization:
-            return LOCAL if self._access.open_to_local else NOBODY
+    async def _presented(self, authorization: str, address: str) -> Principal:
+        """Whose credentials these are."""
         scheme, _, token = authorization.partition(" ")
         token = token.strip()
         if scheme.lower() != "bearer" or not token:

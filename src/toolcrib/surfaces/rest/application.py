@@ -38,7 +38,7 @@ _SLOW_SECONDS = 1.0
 class Application:
     """``mounts`` are further ASGI applications by path prefix, behind the same gate with the role they need.
 
-    ``resources`` are entered at the start and left at the end.
+    ``start`` runs before the first request, ``stop`` after the last.
     """
 
     def __init__(
