@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.toolsets.browser.failures import ElementNotFoundError, playwright_error
-from toolcrib.toolsets.browser.page import CALL, SCRIPT
+from toolcrib.toolsets.browser.page import CALL, FIRST_CALL
 
 if TYPE_CHECKING:
     from playwright.async_api import Frame
@@ -57,13 +57,11 @@ class PageLink:
 
     async def _asked(self, frame: Frame, function: str, argument: Any) -> Any:
         try:
-            return await frame.evaluate(CALL, [function, argument, self._next_handle])
+            question = [function, argument, self._next_handle]
+            return await frame.evaluate(CALL, question) or await frame.evaluate(FIRST_CALL, question)
         except playwright_error() as error:
             if "Cannot read properties of null" in str(error) and argument.get("handle"):
                 raise ElementNotFoundError(
                     f"the element {argument['handle']!r} went away in the middle of the call; take a new snapshot"
                 ) from None
-            if "(reading 'call')" not in str(error):
-                raise
-        await frame.evaluate(SCRIPT)  # a document that came about without ours, such as an error page
-        return await frame.evaluate(CALL, [function, argument, self._next_handle])
+            raise

@@ -28,7 +28,6 @@ from toolcrib.toolsets.browser.failures import (
 )
 from toolcrib.toolsets.browser.guard import GuardProxy
 from toolcrib.toolsets.browser.link import MUST_ANSWER, PageLink
-from toolcrib.toolsets.browser.page import SCRIPT
 from toolcrib.toolsets.browser.recording import Replay, Script, Step, replay, step_of
 from toolcrib.toolsets.browser.secrecy import Secret, Secrets
 from toolcrib.toolsets.browser.tabs import Tab, Tabs
@@ -142,7 +141,6 @@ class BrowserSession:
             service_workers=self.service_workers,
             proxy={"server": self._guard.address, "bypass": "<-loopback>"} if self._guard else None,
         )
-        await context.add_init_script(SCRIPT)
         self.tabs.watch(context)
         if self.trace:
             await context.tracing.start(screenshots=True, snapshots=True)

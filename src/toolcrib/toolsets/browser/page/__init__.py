@@ -1,6 +1,6 @@
 """Our code in the page: it names elements, finds them, and reads them.
 
-It is put into every document before the page's own scripts run, and keeps the handles that snapshots give out.
+It is put into a document when that is first asked for something, and keeps the handles that snapshots give out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _FUNCTIONS = (
 )
 _SOURCE = "\n".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in _FILES)
 
-SCRIPT = f"""(() => {{
+_SCRIPT = f"""(() => {{
 const KEY = Symbol.for('toolcrib');
 if (window[KEY]) return;
 {_SOURCE}
@@ -27,7 +27,12 @@ async function call(name, argument, from) {{
 Object.defineProperty(window, KEY, {{ value: Object.freeze({{ call, element }}) }});
 }})()"""
 
-CALL = "([name, argument, from]) => window[Symbol.for('toolcrib')].call(name, argument, from)"
+CALL = "([name, argument, from]) => window[Symbol.for('toolcrib')]?.call(name, argument, from) ?? null"
+"""Null where the document has not been asked before."""
+FIRST_CALL = f"""([name, argument, from]) => {{
+{_SCRIPT};
+return window[Symbol.for('toolcrib')].call(name, argument, from);
+}}"""
 
 ENGINE_NAME = "toolcrib"
 ENGINE = """{
