@@ -1,14 +1,13 @@
 """One behaviour over every door: in this process, by command line, by REST, by GraphQL and by MCP.
 
-Each door is asked the same questions about the same catalogue and must give the same answers. A door that cannot ask a
-question (GraphQL runs nothing, MCP knows nothing of stacking) leaves it out by not having the method.
+Each door is asked the same questions about the same catalogue and must give the same answers. Not every door can ask
+everything (GraphQL runs nothing, MCP knows nothing of stacking): it is asked what it has a method for.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -173,9 +172,9 @@ class Mcp:
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     folder = tmp_path_factory.mktemp("doors")
     (folder / "door_tools.py").write_text(CODE)
-    os.environ["PYTHONPATH"] = str(folder)
     sys.path.insert(0, str(folder))
     running = RunningService(folder, python_modules="door_tools")
+    running.environment["PYTHONPATH"] = str(folder)
     import door_tools  # type: ignore[import-not-found]
 
     catalogue = open_catalogue(settings=load_settings(running.environment, folder))
@@ -191,13 +190,18 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
     with running:
         yield running
     sys.path.remove(str(folder))
-    del os.environ["PYTHONPATH"]
 
 
 DOORS = {"here": Here, "shell": Shell, "rest": Rest, "graphql": Graph, "mcp": Mcp}
 
 
-@pytest.fixture(params=DOORS)
+def every_door_that_can(question: str) -> pytest.MarkDecorator:
+    names = [name for name, kind in DOORS.items() if hasattr(kind, question)]
+    assert len(names) > 1
+    return pytest.mark.parametrize("door", names, indirect=True)
+
+
+@pytest.fixture
 def door(request: pytest.FixtureRequest, service: RunningService) -> Iterator[Any]:
     made: Any = DOORS[request.param](service)
     yield made
@@ -206,40 +210,37 @@ def door(request: pytest.FixtureRequest, service: RunningService) -> Iterator[An
             getattr(made, held).close()
 
 
-def asks(door: Any, question: str) -> Any:
-    return getattr(door, question, None) or pytest.skip(f"{type(door).__name__} has no way to ask this")
-
-
+@every_door_that_can("get")
 def test_a_tool_and_its_absence(door: Any) -> None:
-    get = asks(door, "get")
-    assert get("firefox") == "A browser."
-    assert get("nobody") is None
+    assert door.get("firefox") == "A browser."
+    assert door.get("nobody") is None
 
 
+@every_door_that_can("names")
 def test_the_same_query(door: Any) -> None:
-    names = asks(door, "names")
-    assert names({"tool_type": "browser"}) == ["chrome", "firefox"]
-    assert names({"tool_tags": "sums"}) == ["add"]
-    assert names({"tool_type": {"$in": ["parser", "browser"]}, "tool_tags": {"$size": 0}}) == [
+    assert door.names({"tool_type": "browser"}) == ["chrome", "firefox"]
+    assert door.names({"tool_tags": "sums"}) == ["add"]
+    assert door.names({"tool_type": {"$in": ["parser", "browser"]}, "tool_tags": {"$size": 0}}) == [
         "chrome",
         "firefox",
         "soup",
     ]
 
 
+@every_door_that_can("search")
 def test_the_same_search(door: Any) -> None:
-    assert asks(door, "search")("numbers")[0] == "add"
+    assert door.search("numbers")[0] == "add"
 
 
+@every_door_that_can("stacks")
 def test_the_same_verdict(door: Any) -> None:
-    stacks = asks(door, "stacks")
-    assert stacks("firefox", "soup") is True
-    assert stacks("firefox", "chrome") is False
+    assert door.stacks("firefox", "soup") is True
+    assert door.stacks("firefox", "chrome") is False
 
 
+@every_door_that_can("run")
 def test_the_same_results_and_the_same_sentences(door: Any) -> None:
-    run = asks(door, "run")
-    assert run("add", {"a": 2}) == (True, 3)
+    assert door.run("add", {"a": 2}) == (True, 3)
     for name, arguments, says in [
         ("add", {"a": True}, "argument 'a' of tool 'add': true is not of type \"integer\""),
         ("add", {}, "tool 'add' needs the argument 'a'"),
@@ -247,6 +248,6 @@ def test_the_same_results_and_the_same_sentences(door: Any) -> None:
         ("wipe", {}, "'wipe' is 'dangerous', above the allowed 'high', and nobody is there to approve it"),
         ("nobody", {}, "no tool is called 'nobody'"),
     ]:
-        succeeded, error = run(name, arguments)
+        succeeded, error = door.run(name, arguments)
         assert not succeeded
         assert error.startswith(says), (name, error)
