@@ -232,6 +232,7 @@ function byWords(text, purpose, least) {
 
 function resolve({ target, purpose }) {
   const found = look(target, purpose);
+  if (found?.element && found.by === 'css') resolved.set(target, new WeakRef(found.element));
   if (!found || found.stale || found.invalid) return { found: false, stale: Boolean(found?.stale), invalid: Boolean(found?.invalid) };
   const answer = { found: true, by: found.by, matches: found.matches, visible: found.visible, reachable: found.visible || reachable(found.element), ...describe(found.element) };
   if (found.element.closest('a[target=_blank], area[target=_blank]')) answer.opens_tab = true;
@@ -260,6 +261,11 @@ function candidates({ target, purpose, limit }) {
   }));
 }
 
-function element(handle) {
-  return elementOf(handle);
+const resolved = new Map();
+
+function element(target) {
+  // A click may be under way while its selector is resolved: both must mean the same element.
+  if (/^e\d+$/.test(target)) return elementOf(target);
+  const before = resolved.get(target)?.deref();
+  return before?.isConnected ? before : look(target, 'click')?.element ?? null;
 }

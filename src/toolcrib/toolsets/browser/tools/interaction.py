@@ -4,11 +4,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from toolcrib import SafetyLevel
 from toolcrib.toolsets.browser.definition import Element, Timeout, browser_tool
 from toolcrib.toolsets.browser.failures import BadInputError, ElementNotReadyError, playwright_error
+from toolcrib.toolsets.browser.page import ENGINE_NAME
 from toolcrib.toolsets.browser.targeting import acting, find
 from toolcrib.toolsets.browser.tools.navigation import check_still_inside
 
@@ -18,17 +21,31 @@ if TYPE_CHECKING:
 Button = Annotated[Literal["left", "right", "middle"], "Which mouse button"]
 Keys = Annotated[list[Literal["Alt", "Control", "Meta", "Shift"]], "Keys held down meanwhile"]
 _NEW_TAB_SECONDS = 2.0
+_PLAIN = re.compile(r"e\d+|#[\w-]+")
 
 
 async def _clicked(
     session: BrowserSession, selector: str, timeout: float, *, count: int = 1, button: Button = "left", keys: Any = ()
 ) -> dict[str, Any]:
-    match = await find(session, selector, "click", timeout)
     tab, mark = session.tab, len(session.happenings)
     before = tab.navigations
     session.tabs.expect_new()
+    how: dict[str, Any] = {"timeout": max(timeout, 500), "click_count": count, "button": button, "modifiers": keys}
+    frames = tab.page.frames
+    if len(frames) == 1 and _PLAIN.fullmatch(selector):
+        # The selector leaves no doubt, so the click need not wait for the answer to what it matches.
+        clicking = asyncio.ensure_future(frames[0].locator(f"{ENGINE_NAME}={selector}").click(**how))
+        try:
+            match = await find(session, selector, "click", timeout)
+        except BaseException:
+            clicking.cancel()
+            await asyncio.gather(clicking, return_exceptions=True)
+            raise
+    else:
+        match = await find(session, selector, "click", timeout)
+        clicking = asyncio.ensure_future(match.locator.click(**how))
     async with acting(session, "clicked", match):
-        await match.locator.click(timeout=max(timeout, 500), click_count=count, button=button, modifiers=keys)
+        await clicking
     if match.found.get("opens_tab"):
         await session.tabs.wait_for_new(_NEW_TAB_SECONDS)
     navigated = tab.navigations > before
