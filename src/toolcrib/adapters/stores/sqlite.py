@@ -16,6 +16,7 @@ from typing import Any
 from toolcrib.adapters.stores.changes import document_text
 from toolcrib.adapters.stores.sqlite_query import Lengths, Selection, select
 from toolcrib.adapters.stores.sqlite_schema import migrate
+from toolcrib.adapters.stores.sqlite_watch import CommitWatch
 from toolcrib.adapters.stores.sqlite_write import ChangeWriter
 from toolcrib.core.errors import InvalidQueryError, StoreError
 from toolcrib.core.query import Filter
@@ -42,7 +43,6 @@ class SqliteStore:
         self._clock = clock
         self._idle: deque[sqlite3.Connection] = deque()
         self._write_lock = Lock()
-        self._watch_lock = Lock()
         self._wal_limit = _WAL_BYTES
         self._lengths = Lengths()
         self._closed = False
@@ -55,7 +55,7 @@ class SqliteStore:
             except BaseException:
                 self._writer.close()
                 raise
-            self._watcher = self._connect()
+            self._watch = CommitWatch(self._connect(), self.path)
 
     # Reading
 
@@ -81,13 +81,9 @@ class SqliteStore:
         return row
 
     def generation(self) -> object:
-        """Equal values: nothing was written between the two calls, by anybody.
-
-        The connection that is asked never writes, so SQLite counts the commits of all others for it.
-        """
+        """Equal values: nothing was written between the two calls, by anybody."""
         try:
-            with self._watch_lock:
-                return self._watcher.execute("PRAGMA data_version").fetchone()[0]
+            return self._watch.generation()
         except sqlite3.Error as error:
             raise self._failure(error) from error
 
@@ -194,7 +190,7 @@ class SqliteStore:
                 self._checkpoint()
             while self._idle:
                 self._idle.pop().close()
-            self._watcher.close()
+            self._watch.close()
             self._writer.close()
 
     # Connections
