@@ -137,11 +137,20 @@ def application(settings: Settings) -> Application:
         version=__version__,
         log_requests=settings.log_requests,
     )
+    _fence_browser(settings)
     door = _mcp_door(catalogue, service.runs)
     start, stop = _lifetime(catalogue, blobs, tokens, open_outbox(settings, catalogue.store), door)
     return create_application(
         service, mounts={"/mcp": (Role.PUBLISHER, door)} if door else None, start=start, stop=stop
     )
+
+
+def _fence_browser(settings: Settings) -> None:
+    """Whoever may run a catalogued browser tool must not reach the service's own neighbours with it."""
+    from toolcrib.toolsets.browser import standalone
+    from toolcrib.toolsets.browser.domains import DomainRules
+
+    standalone.configure(domains=DomainRules(deny=settings.browser_deny))
 
 
 def _mcp_door(catalogue: Catalogue, runs: RunGuard) -> HttpDoor | None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Callable
-from urllib.parse import urlsplit
+from collections.abc import Callable, Mapping
+from urllib.parse import quote, unquote, urlsplit
 
 from toolcrib.toolsets.browser.domains import DomainRules
 
 BROWSERS_OWN_HOST = "content-autofill.googleapis.com"
 """Asked by Chromium itself, which no switch prevents: refused always, and not worth telling."""
-REFUSED_HEADER = "x-toolcrib-refused"
+_REFUSED = "x-toolcrib-refused"
 _HEAD_LIMIT = 256 * 1024
 _CHUNK = 64 * 1024
 _HOP_HEADERS = (b"proxy-connection:", b"connection:", b"proxy-authorization:", b"keep-alive:")
@@ -99,6 +99,11 @@ class GuardProxy:
         return addresses, self._rules.why_not_address(host, addresses)
 
 
+def refusal_in(headers: Mapping[str, str]) -> str | None:
+    """The rule that the guard's answer names; None for an answer that is not the guard's."""
+    return unquote(headers[_REFUSED]) if _REFUSED in headers else None
+
+
 async def _connect(addresses: list[str], port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     error: OSError = OSError("the name does not resolve")
     for address in addresses:
@@ -139,7 +144,7 @@ async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 async def _answer(writer: asyncio.StreamWriter, status: str, reason: str, *, refused: bool = True) -> None:
     body = f"Toolcrib did not open this address: {reason}.\n".encode()
-    mark = f"{REFUSED_HEADER}: 1\r\n" if refused else ""
+    mark = f"{_REFUSED}: {quote(reason)}\r\n" if refused else ""
     head = (
         f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\n"
         f"Content-Length: {len(body)}\r\n{mark}Connection: close\r\n\r\n"

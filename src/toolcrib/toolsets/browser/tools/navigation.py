@@ -17,7 +17,7 @@ from toolcrib.toolsets.browser.failures import (
     NavigationError,
     playwright_error,
 )
-from toolcrib.toolsets.browser.guard import REFUSED_HEADER
+from toolcrib.toolsets.browser.guard import refusal_in
 from toolcrib.toolsets.browser.targeting import Match, acting
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ async def opened(session: BrowserSession, opening: Awaitable[Response | None], m
         if "Download is starting" in str(error):
             return {"url": session.page.url, "title": await session.page.title(), "status": None, "download": True}
         raise
-    if response is not None and REFUSED_HEADER in response.headers:
-        refusal = session.domains.why_not_url(response.url) or "a domain rule refuses it"
+    refusal = refusal_in(response.headers) if response is not None else None
+    if response is not None and refusal is not None:
         raise DomainDeniedError(f"{response.url} was not opened: {refusal}", url=response.url)
     page = session.page
     return {"url": page.url, "title": await page.title(), "status": response.status if response else None}

@@ -18,7 +18,7 @@ from toolcrib.toolsets.browser.failures import (
     playwright_error,
 )
 from toolcrib.toolsets.browser.folders import for_reading, for_writing, free_name
-from toolcrib.toolsets.browser.guard import REFUSED_HEADER
+from toolcrib.toolsets.browser.guard import refusal_in
 from toolcrib.toolsets.browser.targeting import acting, find
 
 if TYPE_CHECKING:
@@ -169,9 +169,8 @@ async def download_file(
 async def _fetch(session: BrowserSession, address: str, chosen: Any, timeout: float) -> dict[str, Any]:
     response = await session.context.request.get(address, timeout=timeout)
     try:
-        if REFUSED_HEADER in response.headers:
-            reason = session.domains.why_not_url(response.url) or "a domain rule refuses it"
-            raise DomainDeniedError(f"{response.url} was not fetched: {reason}", url=response.url)
+        if (refusal := refusal_in(response.headers)) is not None:
+            raise DomainDeniedError(f"{response.url} was not fetched: {refusal}", url=response.url)
         if not response.ok:
             raise NavigationError(f"{address} answered {response.status}", retryable=response.status >= 500)
         body = await response.body()
