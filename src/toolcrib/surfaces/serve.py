@@ -7,7 +7,6 @@ no new connections, requests under way are answered, the stores are closed.
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import logging.config
 import multiprocessing
@@ -109,11 +108,7 @@ def load_application(settings: Settings, parent: int = 0) -> Application:
     """The application of one worker process."""
     if parent:
         _leave_with_parent(parent)
-    app = application(settings)
-    gc.collect()
-    gc.freeze()  # what is there now stays; the garbage collector need not walk it again and again
-    gc.set_threshold(10_000, 20, 20)
-    return app
+    return application(settings)
 
 
 def application(settings: Settings) -> Application:
