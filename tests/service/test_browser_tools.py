@@ -3,20 +3,16 @@
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from tests.service.conftest import Serve
-
-from toolcrib.bootstrap import seed_samples
-from toolcrib.settings import Settings
-from toolcrib.toolsets.browser import standalone
+from tests.service.running import RunningService
 
 
-async def ran(client: httpx.AsyncClient, url: str) -> dict[str, Any]:
-    seed_samples(client.app.service.catalogue)  # type: ignore[attr-defined]
-    answer = await client.post("/tools/goto/run", json={"arguments": {"url": url}}, timeout=60)
+def ran(service: RunningService, url: str) -> dict[str, Any]:
+    answer = httpx.post(f"{service.url}/tools/goto/run", json={"arguments": {"url": url}}, timeout=90)
     result: dict[str, Any] = answer.json()
     return result
 
@@ -43,17 +39,18 @@ def neighbour() -> Iterator[tuple[str, list[str]]]:
     yield f"http://localhost:{server.server_port}/", asked
     server.shutdown()
     server.server_close()
-    standalone.configure()
 
 
-async def test_only_what_the_settings_let_through(
-    serve: Serve, settings: Settings, chromium_path: str, neighbour: tuple[str, list[str]]
+def test_only_what_the_settings_let_through(
+    tmp_path: Path, chromium_path: str, neighbour: tuple[str, list[str]]
 ) -> None:
     inside, asked = neighbour
-    fenced = await ran(await serve(settings), inside)
+    with RunningService(tmp_path, "--sample") as service:
+        fenced = ran(service, inside)
     assert fenced["success"] is False
     assert "127.0.0.0/8" in fenced["error"]
     assert asked == []
-    opened = await ran(await serve(settings.with_changes("test", browser_deny=())), inside)
+    with RunningService(tmp_path, browser_deny="") as service:
+        opened = ran(service, inside)
     assert opened["success"] is True, opened
     assert opened["data"]["title"] == "Inside"

@@ -140,8 +140,9 @@ async def test_compatibility(client: httpx.AsyncClient) -> None:
     ):
         metadata = {"toolcrib": {"incompatible_with": refuses}} if refuses else {}
         await create(client, {"tool_id": name, "tool_type": kind, "tool_metadata": metadata})
-    fits = (await client.post("/tools/check-compat", json={"tools": ["playwright", "bs4"]})).json()
-    assert (fits["compatible"], fits["answer"]) == (True, "Compatible")
+    for name in ("tools", "names", "tool_ids"):
+        fits = (await client.post("/tools/check-compat", json={name: ["playwright", "bs4"]})).json()
+        assert (fits["compatible"], fits["answer"]) == (True, "Compatible")
     clash = (await client.post("/tools/check-compat", json={"tools": ["playwright", "selenium", "bs4"]})).json()
     assert (clash["compatible"], clash["answer"]) == (False, "Non compatible")
     assert len(clash["verdicts"]) == 3
@@ -152,6 +153,16 @@ async def test_compatibility(client: httpx.AsyncClient) -> None:
     assert missing.status_code == 404
     for bad in ({}, {"tools": ["a"]}, {"tools": "ab"}, {"tools": ["a", 1]}, {"tools": ["a", "b"], "x": 1}):
         assert (await client.post("/tools/check-compat", json=bad)).status_code == 400, bad
+
+
+@pytest.mark.parametrize("name", ["search", "upload", "check-compat", "query"])
+async def test_a_tool_may_be_called_like_an_endpoint(client: httpx.AsyncClient, name: str) -> None:
+    await create(client, {"tool_id": name, "tool_type": "a"})
+    assert (await client.get(f"/tools/{name}")).json()["tool_id"] == name
+    assert (await client.put(f"/tools/{name}", json={"tool_type": "b"})).status_code == 200
+    assert (await client.get(f"/tools/{name}")).json()["tool_type"] == "b"
+    assert (await client.delete(f"/tools/{name}")).status_code == 200
+    assert (await client.get(f"/tools/{name}")).status_code in (400, 404)
 
 
 async def test_history_and_restore(client: httpx.AsyncClient) -> None:

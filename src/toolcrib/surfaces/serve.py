@@ -108,6 +108,7 @@ def load_application(settings: Settings, parent: int = 0) -> Application:
     """The application of one worker process."""
     if parent:
         _leave_with_parent(parent)
+    _fence_browser(settings)
     return application(settings)
 
 
@@ -132,7 +133,6 @@ def application(settings: Settings) -> Application:
         version=__version__,
         log_requests=settings.log_requests,
     )
-    _fence_browser(settings)
     door = _mcp_door(catalogue, service.runs)
     start, stop = _lifetime(catalogue, blobs, tokens, open_outbox(settings, catalogue.store), door)
     return create_application(

@@ -1,4 +1,4 @@
-"""``serve``, ``tokens``, ``doctor``, ``backup``, ``restore``, ``reseal``, ``policy outbox``: running the service."""
+"""``serve``, ``tokens``, ``doctor``, ``backup``, ``restore``, ``policy outbox``: running the service."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ def register(app: typer.Typer) -> None:
     app.command("doctor", epilog=example("doctor"))(doctor)
     app.command("backup", epilog=example("backup toolcrib-backup.zip"))(backup)
     app.command("restore", epilog=example("restore toolcrib-backup.zip"))(restore)
-    app.command("reseal", epilog=example("reseal"))(reseal)
     tokens = typer.Typer(help="Tokens for the service.", no_args_is_help=True)
     tokens.command("create", epilog=example("tokens create --role publisher --name ci"))(create_token)
     tokens.command("list", epilog=example("tokens list"))(list_tokens)
@@ -90,13 +89,6 @@ def restore(
     from toolcrib.surfaces.backups import restore as put_back
 
     print_json(put_back(_settings(ctx, store), path))
-
-
-def reseal(ctx: typer.Context, store: StoreOption = "") -> None:
-    """Seal every tool's credentials again with the first of TOOLCRIB_SEAL_KEYS; the old keys can go afterwards."""
-    with desk_of(ctx, store).catalogue() as catalogue:
-        count = catalogue.reseal(principal="command line")
-    print(f"sealed the credentials of {count} tools again")
 
 
 def create_token(

@@ -65,6 +65,9 @@ async def query_generic(service: Service, request: Request) -> Response:
 
 
 async def search_tools(service: Service, request: Request) -> Response:
+    if "q" not in request.query_params and await service.call(service.catalogue.__contains__, "search"):
+        # A tool may be called so too, and a search without words is none.
+        return asking.entry_answer(await service.call(service.catalogue.entry, "search"))
     words = asking.text(request, "q")
     most = asking.whole_number(request, "limit", 10, _MAX_HITS)
     hits = await service.call(service.catalogue.search, words, most)
@@ -132,9 +135,9 @@ ENDPOINTS = (
     Endpoint(
         "GET", "/tools/search", search_tools, Role.READER, "Queries", "Full-text search, best first",
         (
-            _required("q", "Words."),
+            Parameter("q", "Words; without them the tool called `search` is answered, where there is one."),
             limited_to(_MAX_HITS, 10),
         ),
-        answers={200: Answered("Hits, best first.", array_of(ref("Hit")))},
+        answers={200: Answered("Hits, best first.", {"anyOf": [array_of(ref("Hit")), ref("ToolEntry")]})},
     ),
 )  # fmt: skip

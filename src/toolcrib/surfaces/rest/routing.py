@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from toolcrib.surfaces.errors import MethodNotAllowedError, NoSuchPathError
@@ -47,24 +47,28 @@ class Router:
         route.observe[endpoint.method] = metrics.route(endpoint.method, endpoint.path)
 
     def find(self, method: str, path: str) -> tuple[Endpoint, dict[str, str], Callable[[int, float], None]]:
-        """The endpoint, the parameters in the path, and what counts the request."""
-        route, parameters = self._route(path)
-        wanted = "GET" if method == "HEAD" and "GET" in route.endpoints else method
-        endpoint = route.endpoints.get(wanted)
-        if endpoint is None:
-            allowed = route.allowed
-            raise MethodNotAllowedError(f"{method:.20} is not possible here; use {' or '.join(allowed)}", allowed)
-        return endpoint, parameters, route.observe[wanted]
+        """The endpoint, the parameters in the path, and what counts the request.
 
-    def _route(self, path: str) -> tuple[Route, dict[str, str]]:
-        route = self._fixed.get(path)
-        if route is not None:
-            return route, {}
+        A tool may be called ``upload``: a method that the fixed path has not is looked for among the patterns.
+        """
+        allowed: set[str] = set()
+        for route, parameters in self._routes(path):
+            wanted = "GET" if method == "HEAD" and "GET" in route.endpoints else method
+            if wanted in route.endpoints:
+                return route.endpoints[wanted], parameters, route.observe[wanted]
+            allowed.update(route.allowed)
+        if not allowed:
+            raise NoSuchPathError(f"there is nothing at {path!r:.100}; GET /openapi.json says what there is")
+        ways = tuple(sorted(allowed))
+        raise MethodNotAllowedError(f"{method:.20} is not possible here; use {' or '.join(ways)}", ways)
+
+    def _routes(self, path: str) -> Iterator[tuple[Route, dict[str, str]]]:
+        if path in self._fixed:
+            yield self._fixed[path], {}
         for route in self._patterns:
             found = route.pattern.fullmatch(path)
             if found is not None:
-                return route, found.groupdict()
-        raise NoSuchPathError(f"there is nothing at {path!r:.100}; GET /openapi.json says what there is")
+                yield route, found.groupdict()
 
 
 def _pattern(path: str) -> re.Pattern[str]:

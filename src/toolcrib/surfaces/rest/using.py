@@ -32,6 +32,9 @@ from toolcrib.surfaces.rest.endpoints import (
 from toolcrib.surfaces.rest.service import Service, principal_of
 
 _MAX_COMPARED = 100
+_COMPARED = ("tools", "names", "tool_ids")
+"""What clients call the list of tools to compare; one of these."""
+_COMPARED_SCHEMA = {"type": "array", "items": NAME_SCHEMA, "minItems": 2, "maxItems": _MAX_COMPARED}
 _STRICT = Parameter("strict", "Read a list of compatibilities as complete.", FLAG_SCHEMA)
 
 
@@ -44,10 +47,11 @@ async def get_definition(service: Service, request: Request) -> Response:
 
 async def check_compat(service: Service, request: Request) -> Response:
     body = await read_object(request, most=service.limits.json_bytes, seconds=service.limits.json_seconds)
-    names, strict = body.get("tools"), body.get("strict", False)
-    unknown = next((key for key in body if key not in ("tools", "strict")), None)
+    given, strict = [key for key in _COMPARED if key in body], body.get("strict", False)
+    unknown = next((key for key in body if key not in (*given[:1], "strict")), None)
     if unknown is not None:
-        raise RequestError(f"the body has a field {unknown!r:.60} that does not exist; it has 'tools' and 'strict'")
+        raise RequestError(f"the body has a field {unknown!r:.60} that is not wanted; it has 'tools' and 'strict'")
+    names = body.get(given[0]) if given else None
     if not isinstance(names, list) or not 2 <= len(names) <= _MAX_COMPARED:
         raise RequestError(f"'tools' must be a list of 2 to {_MAX_COMPARED} tool ids")
     if not isinstance(strict, bool):
@@ -147,11 +151,8 @@ ENDPOINTS = (
         body=Body(
             {
                 "type": "object",
-                "required": ["tools"],
-                "properties": {
-                    "tools": {"type": "array", "items": NAME_SCHEMA, "minItems": 2, "maxItems": _MAX_COMPARED},
-                    "strict": FLAG_SCHEMA,
-                },
+                "oneOf": [{"required": [name]} for name in _COMPARED],
+                "properties": {**dict.fromkeys(_COMPARED, _COMPARED_SCHEMA), "strict": FLAG_SCHEMA},
                 "additionalProperties": False,
             },
             example={"tools": ["playwright", "beautifulsoup4"]},
