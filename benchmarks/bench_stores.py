@@ -211,7 +211,9 @@ def mongo_server(folder: Path) -> Iterator[str | None]:
 
 
 def _row(store: str, title: str, size: int, ours: float, raw: float) -> list[str]:
-    return [store, title, f"{size:,}", f"{ours:,.0f}", f"{raw:,.0f}", f"{ours / raw:.2f}"]
+    row = [store, title, f"{size:,}", f"{ours:,.0f}", f"{raw:,.0f}", f"{ours / raw:.2f}"]
+    print("  ".join(row), file=sys.stderr, flush=True)  # a million tools take a while
+    return row
 
 
 def main() -> None:
