@@ -34,7 +34,9 @@ def zipped(members: Mapping[str, bytes | str] | list[tuple[str, bytes | str]]) -
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in pairs:
-            archive.writestr(name, content)
+            member = zipfile.ZipInfo(name, date_time=(2026, 1, 1, 0, 0, 0))  # the same bytes whenever it is built
+            member.external_attr = 0o600 << 16
+            archive.writestr(member, content, zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
 
 

@@ -104,10 +104,18 @@ def test_a_reader_that_leaves_is_no_error(cli: Cli):
 def test_an_interrupt_ends_quietly(home: Path):
     fifo = home / "never"
     os.mkfifo(fifo)
-    process = subprocess.Popen([BIN / "toolcrib", "tools", "add", "-f", fifo], stderr=subprocess.PIPE, text=True)
-    time.sleep(1.5)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    # A shell starts what runs in the background with interrupts ignored, and a child inherits that.
+    listening = (
+        "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", listening, BIN / "toolcrib", "tools", "add", "-f", fifo]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            time.sleep(1.5)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=30)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert "Traceback" not in err
 
