@@ -108,7 +108,7 @@ def test_an_interrupt_ends_quietly(home: Path):
     listening = (
         "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
     )
-    command = [sys.executable, "-c", listening, BIN / "toolcrib", "tools", "add", "-f", fifo]
+    command = [sys.executable, "-c", listening, str(BIN / "toolcrib"), "tools", "add", "-f", str(fifo)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             time.sleep(1.5)
