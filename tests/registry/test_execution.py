@@ -71,6 +71,9 @@ async def test_a_call_with_defaults() -> None:
 async def test_everything_that_can_go_wrong_is_a_result() -> None:
     registry = ToolRegistry(TOOLS)
     assert failing(await registry.execute("ad", {}))[0] == "tool_not_found"
+    for odd in ("x" * 1_000_000, None, ["add"]):
+        code, error = failing(await registry.execute(odd, {}))  # type: ignore[arg-type]
+        assert code == "tool_not_found" and len(error) < 200
     assert failing(await registry.execute("add", {"a": True})) == (
         "invalid_arguments",
         "argument 'a' of tool 'add': true is not of type \"integer\"",

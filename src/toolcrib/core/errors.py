@@ -56,7 +56,7 @@ class ToolNotFoundError(ToolcribError, KeyError):
     code = "tool_not_found"
 
     def __init__(self, name: str, known: Iterable[str] = ()) -> None:
-        super().__init__(f"no tool is called {name!r}{did_you_mean(name, known)}")
+        super().__init__(f"no tool is called {name!r:.140}{did_you_mean(str(name)[:128], known)}")
         self.name = name
 
 

@@ -110,10 +110,10 @@ class ToolRegistry:
 
     def get(self, name: str) -> Tool:
         """The tool, or ToolNotFoundError, which is a KeyError."""
-        tool = self._tools.get(name)
-        if tool is None:
-            raise ToolNotFoundError(name, self._tools)
-        return tool
+        try:
+            return self._tools[name]
+        except (KeyError, TypeError):  # a model may call anything, even something that cannot be a name
+            raise ToolNotFoundError(name, self._tools) from None
 
     def has(self, name: str) -> bool:
         return name in self._tools
