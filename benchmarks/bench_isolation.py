@@ -19,7 +19,7 @@ from typing import Any
 from table import print_table
 
 from toolcrib import ToolRegistry, tool
-from toolcrib.running.process import run_in_process
+from toolcrib.calling.process import run_in_process
 
 SECONDS = 1.5
 DEADLINE = 0.2

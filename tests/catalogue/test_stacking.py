@@ -12,8 +12,8 @@ from toolcrib.adapters.stores.memory import MemoryStore
 from toolcrib.bootstrap import open_catalogue
 from toolcrib.catalogue import Catalogue
 from toolcrib.catalogue.stacking import partners_of
-from toolcrib.core.compat import judge
 from toolcrib.core.spec import ToolSpec
+from toolcrib.core.stacking import judge
 from toolcrib.settings import Settings
 
 names = st.sampled_from(["a", "b", "c", "d"])

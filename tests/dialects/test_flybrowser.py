@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolcrib
+from toolcrib.calling import run_async_inline
 from toolcrib.dialects.flybrowser import (
     ALIASES,
     BaseTool,
@@ -19,7 +20,6 @@ from toolcrib.dialects.flybrowser import (
     ToolRegistry,
     ToolResult,
 )
-from toolcrib.running import run_async_inline
 from toolcrib.toolsets.browser import browser_specs
 
 

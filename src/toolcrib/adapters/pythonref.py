@@ -12,12 +12,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from toolcrib.calling import runner_for
 from toolcrib.core.errors import DeniedError, ToolValidationError
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.define import as_tool, make_tool
 from toolcrib.define.function import is_async_callable
-from toolcrib.running import runner_for
 
 _REFERENCE = re.compile(r"([A-Za-z]\w*(?:\.[A-Za-z]\w*)*):([A-Za-z]\w*)")
 

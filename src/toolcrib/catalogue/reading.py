@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from toolcrib.catalogue.entries import Entry, Hit, Page
 from toolcrib.catalogue.finding import Where, matching_entries, parsed, search_entries
 from toolcrib.catalogue.stacking import partners_of
-from toolcrib.core import compat
+from toolcrib.core import stacking
 from toolcrib.core.errors import InvalidQueryError, MissingConfigError, ToolNotFoundError
 from toolcrib.core.query import ALL
 from toolcrib.core.spec import ToolSpec
@@ -84,9 +84,9 @@ class CatalogueReader:
         """Everything that matches, ordered by name, read page by page."""
         return matching_entries(self.store, parsed(filter))
 
-    def check_compat(self, names: Iterable[str], *, strict: bool = False) -> compat.Report:
+    def check_compat(self, names: Iterable[str], *, strict: bool = False) -> stacking.Report:
         """Whether the tools stack, every pair judged; ToolNotFoundError names one that is missing."""
-        return compat.check([self.get(name) for name in names], strict=strict)
+        return stacking.check([self.get(name) for name in names], strict=strict)
 
     def compatible_with(self, name: str, target_type: str | None = None, *, strict: bool = False) -> list[ToolSpec]:
         """The tools that stack with ``name``, ordered by name, of ``target_type`` where that is given."""

@@ -1,15 +1,15 @@
 """The Lego rules as a filter, so that the store finds a tool's partners by its indexes instead of judging pairs.
 
-It says what :func:`toolcrib.core.compat.judge` says; a test with generated tools holds the two together.
+It says what :func:`toolcrib.core.stacking.judge` says; a test with generated tools holds the two together.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from toolcrib.core.compat import ANY_TYPE, TYPE_PREFIX
 from toolcrib.core.query import Filter, parse
 from toolcrib.core.spec import ToolSpec
+from toolcrib.core.stacking import ANY_TYPE, TYPE_PREFIX
 
 _MOST_NAMES = 1000
 

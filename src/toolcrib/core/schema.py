@@ -14,7 +14,7 @@ from typing import Any, NoReturn, Protocol, cast
 import jsonschema_rs
 
 from toolcrib.core.errors import InvalidArgumentsError, InvalidOutputError, InvalidSchemaError, did_you_mean
-from toolcrib.core.json_values import check_json
+from toolcrib.core.json import check_json
 
 JsonSchema = dict[str, Any]
 

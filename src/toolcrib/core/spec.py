@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from toolcrib.core.errors import InvalidNameError, ToolValidationError
-from toolcrib.core.json_values import check_json
+from toolcrib.core.json import check_json
 from toolcrib.core.names import check_name
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.schema import JsonSchema, compile_schema

@@ -8,12 +8,12 @@ from typing import Any, Self
 
 from pydantic import BaseModel
 
+from toolcrib.calling import default_isolation, runner_for
 from toolcrib.core.errors import ToolValidationError
 from toolcrib.core.spec import ToolExample, ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.define.annotations import Decoder
 from toolcrib.define.function import is_async_callable
-from toolcrib.running import default_isolation, runner_for
 
 _log = logging.getLogger("toolcrib")
 

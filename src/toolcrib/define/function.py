@@ -7,11 +7,11 @@ import inspect
 from collections.abc import Callable
 from typing import Any, overload
 
+from toolcrib.calling import default_isolation, runner_for
 from toolcrib.core.errors import ToolValidationError
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.define.signature import read_signature
-from toolcrib.running import default_isolation, runner_for
 
 
 @overload

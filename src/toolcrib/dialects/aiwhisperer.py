@@ -18,6 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
+from toolcrib.calling import default_isolation, runner_for
 from toolcrib.core.errors import InvalidQueryError
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
@@ -25,7 +26,6 @@ from toolcrib.define import as_tool
 from toolcrib.define.function import is_async_callable
 from toolcrib.formats import tool_instructions
 from toolcrib.registry.discovery import find_plugins, plugin_folders
-from toolcrib.running import default_isolation, runner_for
 
 __all__ = ["AITool", "ToolRegistry"]
 

@@ -21,7 +21,7 @@ from toolcrib.adapters.files import signature
 from toolcrib.adapters.stores.json_file import JsonFileStore
 from toolcrib.bootstrap import file_path, open_index
 from toolcrib.catalogue import Catalogue
-from toolcrib.core import compat
+from toolcrib.core import stacking
 from toolcrib.core.errors import (
     StoreError,
     ToolExistsError,
@@ -33,9 +33,9 @@ from toolcrib.core.names import check_name
 from toolcrib.core.query import parse
 from toolcrib.core.spec import ToolSpec, explain
 from toolcrib.core.tool import Tool
-from toolcrib.lego import CompatibilityIndex
 from toolcrib.ports import ANY, Change
 from toolcrib.settings import load_settings
+from toolcrib.stacking import CompatibilityIndex
 
 __all__ = [
     "StoreError",
@@ -196,7 +196,7 @@ class ToolRegistry:
         """Whether all of the tools stack; ToolNotFoundError names one that is not there."""
         return self.explain_compatibility(names, strict=strict).compatible
 
-    def explain_compatibility(self, names: Iterable[str], *, strict: bool = False) -> compat.Report:
+    def explain_compatibility(self, names: Iterable[str], *, strict: bool = False) -> stacking.Report:
         """The verdict on every pair, with its rule and reason."""
         if isinstance(names, str):
             raise ToolValidationError(f"compatibility is asked of a list of names, not of the text {names!r}")
@@ -205,7 +205,7 @@ class ToolRegistry:
         missing = next((name for name in wanted if name not in tools), None)
         if missing is not None:
             raise ToolNotFoundError(missing, tools)
-        return compat.check([tools[name] for name in wanted], strict=strict)
+        return stacking.check([tools[name] for name in wanted], strict=strict)
 
     def find_compatible_tools(
         self, name: str, target_type: str | None = None, *, strict: bool = False

@@ -18,6 +18,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from toolcrib.calling import default_isolation, runner_for
+from toolcrib.calling.call import Approve
 from toolcrib.core.errors import InvalidArgumentsError, ToolFailedError, ToolNotFoundError, ToolValidationError
 from toolcrib.core.result import ToolResult
 from toolcrib.core.safety import ModelCapability, SafetyLevel
@@ -26,8 +28,6 @@ from toolcrib.define import as_tool
 from toolcrib.define.function import is_async_callable
 from toolcrib.dialects.flybrowser_metadata import ToolCategory, ToolMetadata, ToolParameter
 from toolcrib.registry import ToolRegistry as CoreRegistry
-from toolcrib.registry.execution import Approve
-from toolcrib.running import default_isolation, runner_for
 
 __all__ = [
     "BaseTool",

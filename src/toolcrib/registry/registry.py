@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from toolcrib.calling.call import Approve, Guard, execute
 from toolcrib.core.context import NO_CONTEXT, ToolContext
 from toolcrib.core.errors import ToolcribError, ToolExistsError, ToolNotFoundError, ToolValidationError
 from toolcrib.core.events import RegistryCleared, ToolRegistered, ToolRemoved, ToolUpdated
@@ -20,7 +21,6 @@ from toolcrib.formats import Handover, generate_prompt, handover, parse_call, re
 from toolcrib.ports import Audit, Policy
 from toolcrib.registry import selection
 from toolcrib.registry.discovery import GROUPS, Discovery, find_plugins, plugin_folders
-from toolcrib.registry.execution import Approve, Guard, execute
 from toolcrib.registry.listeners import Handler, Listeners
 
 

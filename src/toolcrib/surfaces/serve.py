@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, cast
 from toolcrib import __version__
 from toolcrib.adapters.tokens import Role, Tokens, open_tokens
 from toolcrib.bootstrap import open_blobs, open_catalogue, open_outbox, seed_samples
+from toolcrib.calling.call import Guard as RunGuard
 from toolcrib.catalogue import Catalogue
 from toolcrib.catalogue.bundles import collect_orphans
 from toolcrib.core.errors import MissingDependencyError, SettingsError, ToolcribError, UnavailableError
 from toolcrib.core.safety import SafetyLevel
-from toolcrib.registry.execution import Guard as RunGuard
 from toolcrib.settings import Settings
 from toolcrib.surfaces.auth import Access, Guard
 from toolcrib.surfaces.logs import log_config

@@ -29,10 +29,9 @@ from toolcrib.core.tool import Tool
 
 try:
     import httpx2
+    from mcp import Client, MCPError, StdioServerParameters
     from mcp.client.streamable_http import streamable_http_client
     from mcp_types import CallToolResult, TextContent
-
-    from mcp import Client, MCPError, StdioServerParameters
 except ImportError as error:
     raise MissingDependencyError("the MCP SDK", "pip install 'toolcrib[mcp]'") from error
 

@@ -15,9 +15,9 @@ def mcp(ctx: typer.Context, store: StoreOption = "") -> None:
     """Serve plugins and the catalogue's tools to an MCP client on standard input and output."""
     import asyncio
 
+    from toolcrib.calling.call import Guard
     from toolcrib.core.safety import SafetyLevel
     from toolcrib.registry import ToolRegistry
-    from toolcrib.registry.execution import Guard
     from toolcrib.settings import load_settings
     from toolcrib.surfaces.cli.running import plugin_folders
     from toolcrib.surfaces.mcp import CatalogueToolbox, JoinedToolbox, serve_stdio

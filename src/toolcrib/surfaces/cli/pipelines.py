@@ -15,7 +15,7 @@ from toolcrib.surfaces.cli.output import complain, print_json, print_table, prin
 from toolcrib.surfaces.errors import EXIT_NO
 
 if TYPE_CHECKING:
-    from toolcrib.lego import Item, Pipeline, Progress, RunReport
+    from toolcrib.stacking import Item, Pipeline, Progress, RunReport
 
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A pipeline in JSON or TOML.", show_default=False)]
 

@@ -17,12 +17,12 @@ from toolcrib.surfaces.cli.output import complain, print_json, printable
 from toolcrib.surfaces.errors import ANSWERS, EXIT_FAILED, EXIT_NO
 
 if TYPE_CHECKING:
+    from toolcrib.calling.call import Approve
     from toolcrib.catalogue import Catalogue
     from toolcrib.core.result import ToolResult
     from toolcrib.core.spec import ToolSpec
     from toolcrib.core.tool import Tool
     from toolcrib.registry import ToolRegistry
-    from toolcrib.registry.execution import Approve
 
 
 def register(tools: typer.Typer) -> None:

@@ -12,7 +12,7 @@ from toolcrib.surfaces.cli.output import print_json, printable
 from toolcrib.surfaces.errors import EXIT_NO
 
 if TYPE_CHECKING:
-    from toolcrib.lego import Miss, Stack
+    from toolcrib.stacking import Miss, Stack
 
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="A tool that lists what it accepts accepts nothing else.", show_default=False)
@@ -77,7 +77,7 @@ def plan(
     as_json: JsonOption = False,
 ) -> None:
     """Find the smallest stacks of compatible tools that can do all of it; status 1 where there is none."""
-    from toolcrib.lego import Planner
+    from toolcrib.stacking import Planner
 
     desk = desk_of(ctx, store, as_json)
     with desk.catalogue() as catalogue:

@@ -21,9 +21,8 @@ Asgi = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
 def build_server(toolbox: Toolbox) -> Server:
     """An MCP server of the toolbox's tools."""
     try:
-        from mcp.server import Server
-
         from mcp import types
+        from mcp.server import Server
     except ImportError:
         raise MissingDependencyError("the MCP SDK", "pip install 'toolcrib[mcp]'") from None
 

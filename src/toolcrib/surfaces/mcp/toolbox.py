@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from toolcrib.calling.call import Guard, execute
 from toolcrib.catalogue import Catalogue
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import ToolcribError
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import Binding, ToolSpec
 from toolcrib.registry import ToolRegistry
-from toolcrib.registry.execution import Guard, execute
 
 PAGE = 200
 

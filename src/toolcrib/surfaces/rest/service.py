@@ -13,9 +13,9 @@ from typing import Any, ParamSpec, TypeVar
 
 from starlette.requests import Request
 
+from toolcrib.calling.call import Guard as RunGuard
 from toolcrib.catalogue import Catalogue
 from toolcrib.ports import AuditLog, Blobs
-from toolcrib.registry.execution import Guard as RunGuard
 from toolcrib.surfaces.auth import Guard, Principal
 from toolcrib.surfaces.rest.metrics import Metrics
 

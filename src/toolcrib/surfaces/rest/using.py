@@ -7,12 +7,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from toolcrib.adapters.tokens import Role
+from toolcrib.calling.call import execute
 from toolcrib.core import errors
 from toolcrib.core.context import ToolContext
 from toolcrib.core.names import check_name
 from toolcrib.formats import FORMATS, handover
 from toolcrib.formats.toolentry import spec_to_entry
-from toolcrib.registry.execution import execute
 from toolcrib.surfaces.errors import RequestError, answer_for
 from toolcrib.surfaces.rest import asking
 from toolcrib.surfaces.rest.answers import json_answer

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from toolcrib.lego import Brick, InstalledBricks, Pipeline, Secrets
-from toolcrib.lego import load_pipeline as load_pipeline_with
+from toolcrib.stacking import Brick, InstalledBricks, Pipeline, Secrets
+from toolcrib.stacking import load_pipeline as load_pipeline_with
 from toolcrib.toolsets.scraping.antibot import CurlBrick, ScraperApiBrick
 from toolcrib.toolsets.scraping.browser import PlaywrightBrick
 from toolcrib.toolsets.scraping.captcha import AntiCaptchaBrick

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pydantic import Field
 
 from toolcrib.core.errors import ToolFailedError, ToolTimeoutError, UnavailableError
-from toolcrib.lego import BrickConfig, Page, Request
+from toolcrib.stacking import BrickConfig, Page, Request
 
 USER_AGENT = "Mozilla/5.0 (compatible; Toolcrib)"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from toolcrib.core.errors import MissingDependencyError, ToolcribError
-from toolcrib.lego import Brick, BrickConfig, Page, Record, StepContext
+from toolcrib.stacking import Brick, BrickConfig, Page, Record, StepContext
 from toolcrib.toolsets.scraping.entries import entry
 from toolcrib.toolsets.scraping.selectors import ParserBrick, ParserConfig
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import Field, model_validator
 
 from toolcrib.core.errors import UnavailableError
-from toolcrib.lego import Brick, BrickConfig, Request, StepContext
+from toolcrib.stacking import Brick, BrickConfig, Request, StepContext
 from toolcrib.toolsets.scraping.entries import entry
 
 _PROXY_FAULTS = ("timeout", "connection_error", "407_error", "502_error", "503_error")

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field
 
-from toolcrib.lego import BatchBrick, BrickConfig, Record, StepContext, Stored
+from toolcrib.stacking import BatchBrick, BrickConfig, Record, StepContext, Stored
 
 KEY = "_key"
 

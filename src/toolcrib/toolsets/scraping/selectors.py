@@ -19,7 +19,7 @@ from urllib.parse import urljoin
 from pydantic import BeforeValidator, Field
 
 from toolcrib.core.errors import ToolValidationError
-from toolcrib.lego import Brick, BrickConfig, Page, Record, Request, StepContext
+from toolcrib.stacking import Brick, BrickConfig, Page, Record, Request, StepContext
 
 Node = TypeVar("Node")
 

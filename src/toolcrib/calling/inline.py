@@ -1,0 +1,85 @@
+"""Run on the caller's own event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import types
+from collections.abc import Coroutine, Generator
+from functools import partial
+from typing import Any
+
+from toolcrib.calling.failures import as_failure
+from toolcrib.core.context import ToolContext
+from toolcrib.core.errors import ToolcribError, ToolTimeoutError
+from toolcrib.core.tool import Tool
+
+
+async def run_inline(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
+    """A plain function, called here and now."""
+    keywords = tool.keywords(arguments, context)
+    try:
+        return tool.function(**keywords)
+    except ToolcribError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise as_failure(tool.spec.name, error) from error
+
+
+async def run_async_inline(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
+    """An async function, cancelled at its deadline.
+
+    A timer costs more than a small tool does, and many tools never wait: so the first step is taken without one, and
+    the timer is set only when the tool suspends, to the deadline counted from the start.
+    """
+    keywords = tool.keywords(arguments, context)
+    seconds = tool.spec.timeout_seconds
+    try:
+        awaitable = tool.function(**keywords)
+        if seconds is None:
+            return await awaitable
+        started = time.monotonic()
+        if type(awaitable) is types.CoroutineType:
+            try:
+                waiting_on = awaitable.send(None)
+            except StopIteration as done:
+                return done.value
+            awaitable = _resumed(awaitable, waiting_on)
+        return await _within(seconds, started, awaitable, tool.spec.name)
+    except ToolcribError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise as_failure(tool.spec.name, error) from error
+
+
+async def _within(seconds: float, started: float, awaitable: Any, name: str) -> Any:
+    value = None
+    scope = asyncio.timeout(max(0.0, started + seconds - time.monotonic()))
+    try:
+        async with scope:
+            value = await awaitable
+    except TimeoutError:
+        if not scope.expired():
+            raise
+    if scope.expired():  # also where the tool caught its cancellation and came back with a value
+        raise ToolTimeoutError(name, seconds)
+    return value
+
+
+@types.coroutine
+def _resumed(coroutine: Coroutine[Any, Any, Any], waiting_on: Any) -> Generator[Any, Any, Any]:
+    """Drive a coroutine that has been started and waits on ``waiting_on`` to its end."""
+    while True:
+        try:
+            value = yield waiting_on
+        except GeneratorExit:
+            coroutine.close()
+            raise
+        except BaseException as error:  # whatever the loop throws in belongs to the coroutine
+            step = partial(coroutine.throw, error)
+        else:
+            step = partial(coroutine.send, value)
+        try:
+            waiting_on = step()
+        except StopIteration as done:
+            return done.value

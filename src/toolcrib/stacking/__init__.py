@@ -1,0 +1,46 @@
+"""Stacking tools: bricks with a common shape, pipelines made of them, and a planner that finds the stack."""
+
+from __future__ import annotations
+
+from toolcrib.stacking.brick import BatchBrick, Brick, BrickConfig, Secrets, StepContext
+from toolcrib.stacking.checking import Joint, PipelineReport
+from toolcrib.stacking.definition import PipelineDefinition, StepDefinition, read_definition
+from toolcrib.stacking.index import CompatibilityIndex, find_compatible
+from toolcrib.stacking.installed import InstalledBricks
+from toolcrib.stacking.items import Item, Page, Record, Request, Stored
+from toolcrib.stacking.pipeline import Pipeline, load_pipeline
+from toolcrib.stacking.planner import Miss, Plan, Planner, Stack, plan
+from toolcrib.stacking.reports import FailedRequest, Progress, RunReport
+from toolcrib.stacking.step import StepStatistics
+
+__all__ = [
+    "BatchBrick",
+    "Brick",
+    "BrickConfig",
+    "CompatibilityIndex",
+    "FailedRequest",
+    "InstalledBricks",
+    "Item",
+    "Joint",
+    "Miss",
+    "Page",
+    "Pipeline",
+    "PipelineDefinition",
+    "PipelineReport",
+    "Plan",
+    "Planner",
+    "Progress",
+    "Record",
+    "Request",
+    "RunReport",
+    "Secrets",
+    "Stack",
+    "StepContext",
+    "StepDefinition",
+    "StepStatistics",
+    "Stored",
+    "find_compatible",
+    "load_pipeline",
+    "plan",
+    "read_definition",
+]

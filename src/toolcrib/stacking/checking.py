@@ -1,0 +1,109 @@
+"""What can be said about a pipeline before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolcrib.core.errors import IncompatibleError, ToolcribError
+from toolcrib.core.stacking import Report, check
+from toolcrib.stacking.brick import Brick
+from toolcrib.stacking.items import Request
+
+AnyBrick = Brick[Any, Any]
+
+START = "the start"
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """Where two steps meet: what the one gives and what the other takes."""
+
+    left: str
+    right: str
+    gives: str
+    takes: str
+    fits: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineReport:
+    """The pair table, the joints, and what is missing: packages and keys. ``ok`` where a run may begin."""
+
+    name: str
+    tools: tuple[str, ...]
+    compatibility: Report
+    joints: tuple[Joint, ...]
+    errors: tuple[ToolcribError, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.errors
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return tuple(str(error) for error in self.errors)
+
+    def raise_first(self) -> None:
+        if self.errors:
+            raise self.errors[0]
+
+
+def check_bricks(
+    name: str, bricks: Sequence[AnyBrick], substitutes: Sequence[AnyBrick], *, strict: bool
+) -> PipelineReport:
+    """Judge a row of bricks and the substitutes that may stand in for one of them."""
+    compatibility = check([brick.spec for brick in bricks], strict=strict)
+    joints = _joints(bricks)
+    errors: list[ToolcribError] = []
+    errors += [
+        IncompatibleError(f"{verdict.left!r} and {verdict.right!r} do not stack ({verdict.rule}): {verdict.reason}")
+        for verdict in compatibility.conflicts
+    ]
+    errors += [_mismatch(joint) for joint in joints if not joint.fits]
+    for substitute in substitutes:
+        errors += _substitute_errors(substitute, bricks, strict)
+    errors += _missing([*bricks, *substitutes])
+    return PipelineReport(name, tuple(brick.spec.name for brick in bricks), compatibility, joints, tuple(errors))
+
+
+def stands_in(substitute: AnyBrick, brick: AnyBrick) -> bool:
+    """Whether the one can do the other's work: it takes as much and gives nothing else."""
+    return issubclass(brick.takes, substitute.takes) and issubclass(substitute.gives, brick.gives)
+
+
+def _joints(bricks: Sequence[AnyBrick]) -> tuple[Joint, ...]:
+    given: list[tuple[str, type]] = [(START, Request), *((brick.spec.name, brick.gives) for brick in bricks)]
+    return tuple(
+        Joint(left, brick.spec.name, gives.__name__, brick.takes.__name__, issubclass(gives, brick.takes))
+        for (left, gives), brick in zip(given, bricks, strict=False)
+    )
+
+
+def _mismatch(joint: Joint) -> IncompatibleError:
+    left = "a pipeline begins with" if joint.left == START else f"{joint.left!r} gives"
+    return IncompatibleError(f"{left} a {joint.gives}, but {joint.right!r} takes a {joint.takes}")
+
+
+def _substitute_errors(substitute: AnyBrick, bricks: Sequence[AnyBrick], strict: bool) -> list[ToolcribError]:
+    """A substitute replaces a step, so it must fit the others, not the one it replaces."""
+    replaced = [brick for brick in bricks if stands_in(substitute, brick)]
+    if not replaced:
+        shape = f"takes a {substitute.takes.__name__} and gives a {substitute.gives.__name__}"
+        return [IncompatibleError(f"{substitute.spec.name!r} {shape}, as no step does, so it cannot stand in for one")]
+    errors: list[ToolcribError] = []
+    for place in replaced:
+        others = [brick.spec for brick in bricks if brick is not place]
+        report = check([substitute.spec, *others], strict=strict)
+        own = [verdict for verdict in report.conflicts if substitute.spec.name in (verdict.left, verdict.right)]
+        errors += [
+            IncompatibleError(f"{substitute.spec.name!r} cannot stand in for {place.spec.name!r}: {verdict.reason}")
+            for verdict in own
+        ]
+    return errors
+
+
+def _missing(bricks: Iterable[AnyBrick]) -> list[ToolcribError]:
+    found = {str(error): error for brick in bricks for error in brick.missing()}
+    return list(found.values())

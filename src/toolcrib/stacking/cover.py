@@ -1,0 +1,222 @@
+"""The search behind the planner: the best irredundant, pairwise compatible covers, by branch and bound.
+
+Tools are bits in the order of their names, so sets of tools are integers and the pair rules are a few operations on
+them. The search picks a tool for the first capability that is still uncovered, in the order of names; covers of equal
+cost are therefore met in the order they are wanted in, and a branch that cannot do better than what is kept is cut.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from toolcrib.core.spec import ToolSpec
+from toolcrib.core.stacking import ANY_TYPE, TYPE_PREFIX
+
+Cost = tuple[int, int]
+"""Keys to configure, and pairs of which neither accepts the other."""
+
+
+class Candidates:
+    """Tools that have at least one wanted capability, in the order of their names."""
+
+    def __init__(self, specs: Sequence[ToolSpec], wanted: Sequence[str], *, strict: bool) -> None:
+        self.specs = specs
+        self.all_wanted = (1 << len(wanted)) - 1
+        self.keys = [len(spec.required_config) for spec in specs]
+        self.needing = _by_value(self.keys)
+        bits = {capability: 1 << position for position, capability in enumerate(wanted)}
+        self.covers = [sum(bits[each] for each in set(spec.capabilities) if each in bits) for spec in specs]
+        self.having = [
+            sum(1 << tool for tool, covered in enumerate(self.covers) if covered & bit) for bit in bits.values()
+        ]
+        self.accepted, self.compatible = _relations(specs, strict)
+        self.sociable = sum(1 << tool for tool, friends in enumerate(self.accepted) if friends)
+
+
+def search(candidates: Candidates, limit: int) -> list[list[ToolSpec]]:
+    """The best ``limit`` covers, best first, the tools of each in the order they were picked."""
+    found: list[list[ToolSpec]] = []
+    least = _Lowest(candidates.covers)
+    for size in range(least(candidates.all_wanted), candidates.all_wanted.bit_count() + 1):
+        if len(found) >= limit:
+            break
+        kept = _Search(candidates, least, size, limit - len(found)).run()
+        found += [[candidates.specs[tool] for tool in tools] for tools in kept]
+    return found
+
+
+class _Lowest:
+    """The fewest tools that cover a set of capabilities, whatever their pairs: a bound from below."""
+
+    def __init__(self, covers: Sequence[int]) -> None:
+        distinct = set(covers)
+        self._useful = [one for one in distinct if not any(one != other and one & other == one for other in distinct)]
+        self._count = lru_cache(maxsize=None)(self._computed)
+
+    def __call__(self, wanted: int) -> int:
+        return self._count(wanted)
+
+    def _computed(self, wanted: int) -> int:
+        if not wanted:
+            return 0
+        first = wanted & -wanted
+        return 1 + min(self._count(wanted & ~one) for one in self._useful if one & first)
+
+
+class _Search:
+    """All covers of one size, of which the best few are kept."""
+
+    def __init__(self, candidates: Candidates, least: _Lowest, size: int, limit: int) -> None:
+        self._candidates = candidates
+        self._least = least
+        self._size = size
+        self._limit = limit
+        self._kept: list[tuple[Cost, int, list[int]]] = []
+        self._met = 0
+
+    def run(self) -> list[list[int]]:
+        everybody = (1 << len(self._candidates.specs)) - 1
+        self._extend([], self._candidates.all_wanted, everybody, (0, 0))
+        return [picked for _, _, picked in self._kept]
+
+    def _extend(self, picked: list[int], uncovered: int, open_tools: int, cost: Cost) -> None:
+        """Try every open tool that has the first uncovered capability. ``open_tools`` fit all that is picked."""
+        candidates = self._candidates
+        left = self._size - len(picked)
+        for tool in self._choices(picked, uncovered, open_tools, left):
+            if self._is_beaten(cost):
+                return
+            open_tools &= ~(1 << tool)  # a set is met once: what was tried here is closed further on
+            rest = uncovered & ~candidates.covers[tool]
+            if self._least(rest) > left - 1:
+                continue
+            silent = sum(not candidates.accepted[tool] >> other & 1 for other in picked)
+            new_cost = (cost[0] + candidates.keys[tool], cost[1] + silent)
+            if self._is_beaten(new_cost):
+                if left == 1:
+                    return  # the last choices come in the order of their cost
+                continue
+            if not rest:
+                if left == 1 and self._each_is_needed([*picked, tool]):
+                    self._keep(new_cost, [*picked, tool])
+            else:
+                still_open = open_tools & candidates.compatible[tool]
+                to_come = self._silent_to_come([*picked, tool], rest, still_open)
+                if not self._is_beaten((new_cost[0], new_cost[1] + to_come)):
+                    self._extend([*picked, tool], rest, still_open, new_cost)
+
+    def _choices(self, picked: list[int], uncovered: int, open_tools: int, left: int) -> Iterator[int]:
+        candidates = self._candidates
+        if left == 1:
+            for position in _bits(uncovered):
+                open_tools &= candidates.having[position]
+            yield from self._last_choices(picked, open_tools)
+            return
+        first = (uncovered & -uncovered).bit_length() - 1
+        yield from _bits(open_tools & candidates.having[first])
+
+    def _last_choices(self, picked: list[int], open_tools: int) -> Iterator[int]:
+        """The last pick in the order of its cost, so that one look tells whether any is good enough."""
+        levels = [open_tools]
+        for other in picked:
+            accepted = self._candidates.accepted[other]
+            levels = [
+                (here & accepted) | (before & ~accepted)
+                for here, before in zip([*levels, 0], [0, *levels], strict=True)
+            ]
+        for needing in self._candidates.needing:
+            for level in levels:
+                yield from _bits(level & needing)
+
+    def _silent_to_come(self, picked: list[int], uncovered: int, open_tools: int) -> int:
+        """At least so many pairs without an "accepts" must still come, whatever is picked from here."""
+        candidates = self._candidates
+        left = self._size - len(picked)
+        silent = sum(
+            self._least(self._not_brought_by(open_tools & candidates.accepted[tool], uncovered)) for tool in picked
+        )
+        loners = self._least(self._not_brought_by(open_tools & candidates.sociable, uncovered))
+        return silent + loners * (loners - 1) // 2 + loners * (left - loners)
+
+    def _not_brought_by(self, tools: int, capabilities: int) -> int:
+        """Those of the capabilities that none of the tools has."""
+        having = self._candidates.having
+        return sum(1 << position for position in _bits(capabilities) if not tools & having[position])
+
+    def _is_beaten(self, cost: Cost) -> bool:
+        """Whether a cover of at least this cost, met later, cannot be among the best."""
+        return len(self._kept) == self._limit and cost >= self._kept[-1][0]
+
+    def _each_is_needed(self, tools: list[int]) -> bool:
+        covers = self._candidates.covers
+        for one in tools:
+            others = 0
+            for other in tools:
+                if other != one:
+                    others |= covers[other]
+            if others == self._candidates.all_wanted:
+                return False
+        return True
+
+    def _keep(self, cost: Cost, picked: list[int]) -> None:
+        self._met += 1
+        insort(self._kept, (cost, self._met, picked))
+        del self._kept[self._limit :]
+
+
+def _relations(specs: Sequence[ToolSpec], strict: bool) -> tuple[list[int], list[int]]:
+    """For every tool, the set of those where one accepts the other, and the set of those it is compatible with."""
+    names = {spec.name: 1 << tool for tool, spec in enumerate(specs)}
+    types: dict[str, int] = {}
+    for tool, spec in enumerate(specs):
+        types[spec.tool_type] = types.get(spec.tool_type, 0) | 1 << tool
+    everybody = (1 << len(specs)) - 1
+    listing = sum(1 << tool for tool, spec in enumerate(specs) if spec.compatibilities) if strict else 0
+    accepted = _both_ways(specs, [spec.compatibilities for spec in specs], names, types)
+    refused = _both_ways(specs, [spec.incompatible_with for spec in specs], names, types)
+    compatible = []
+    for tool, spec in enumerate(specs):
+        doubtful = types[spec.tool_type] if spec.tool_type else 0
+        if strict:
+            doubtful |= everybody if spec.compatibilities else listing
+        compatible.append(everybody & ~refused[tool] & (accepted[tool] | ~doubtful) & ~(1 << tool))
+    return accepted, compatible
+
+
+def _both_ways(
+    specs: Sequence[ToolSpec], lists: Sequence[tuple[str, ...]], names: dict[str, int], types: dict[str, int]
+) -> list[int]:
+    everybody = (1 << len(specs)) - 1
+    named_by: dict[str, int] = {}
+    for tool, entries in enumerate(lists):
+        for entry in entries:
+            named_by[entry] = named_by.get(entry, 0) | 1 << tool
+    sets = []
+    for spec, entries in zip(specs, lists, strict=True):
+        related = named_by.get(spec.name, 0) | named_by.get(ANY_TYPE, 0)
+        if spec.tool_type:
+            related |= named_by.get(TYPE_PREFIX + spec.tool_type, 0)
+        for entry in entries:
+            if entry == ANY_TYPE:
+                related = everybody
+            elif entry.startswith(TYPE_PREFIX) and entry != TYPE_PREFIX:
+                related |= types.get(entry.removeprefix(TYPE_PREFIX), 0)
+            else:
+                related |= names.get(entry, 0)
+        sets.append(related)
+    return sets
+
+
+def _by_value(values: Sequence[int]) -> list[int]:
+    """The sets of positions that hold the same value, the least value first."""
+    return [sum(1 << at for at, one in enumerate(values) if one == value) for value in sorted(set(values))]
+
+
+def _bits(number: int) -> Iterator[int]:
+    """The positions of the bits that are set, lowest first."""
+    while number:
+        lowest = number & -number
+        yield lowest.bit_length() - 1
+        number ^= lowest

@@ -1,0 +1,248 @@
+"""Pipeline: bricks in a row, checked before they run, run with bounded memory."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, closing
+from pathlib import Path
+from typing import Any
+
+from toolcrib.core.errors import InvalidArgumentsError, ToolFailedError, ToolNotFoundError
+from toolcrib.core.spec import ToolSpec
+from toolcrib.core.tool import Tool
+from toolcrib.define import make_tool
+from toolcrib.stacking.brick import Brick, Secrets, as_secrets
+from toolcrib.stacking.checking import PipelineReport, check_bricks, stands_in
+from toolcrib.stacking.definition import PipelineDefinition, StepDefinition, read_definition
+from toolcrib.stacking.engine import Limits, Run, Stage, host_rule
+from toolcrib.stacking.items import Item, Record, Request
+from toolcrib.stacking.journal import Journal
+from toolcrib.stacking.recovery import Recovery
+from toolcrib.stacking.reports import Progress, RunReport
+from toolcrib.stacking.step import Step
+
+AnyBrick = Brick[Any, Any]
+Bricks = Mapping[str, type[AnyBrick]]
+Start = Iterable[str | Request] | AsyncIterable[str | Request]
+
+_TOOL_RECORDS = 1000
+
+
+class Pipeline:
+    """Made from a definition and the bricks it names. ``check()`` says whether it can run, ``run()`` runs it.
+
+    A pipeline can run many times, also at once; each run makes its own bricks.
+    """
+
+    def __init__(
+        self, definition: PipelineDefinition, bricks: Bricks, *, secrets: Secrets | Mapping[str, str] | None = None
+    ) -> None:
+        self.definition = definition
+        self.recovery = Recovery.parse(definition.error_handling)
+        self._bricks = bricks
+        self._secrets = as_secrets(secrets)
+        self._make()  # an unknown brick or a wrong setting shows here
+
+    @classmethod
+    def of(
+        cls,
+        *steps: str | tuple[str, Mapping[str, Any]],
+        bricks: Bricks,
+        secrets: Secrets | Mapping[str, str] | None = None,
+        **settings: Any,
+    ) -> Pipeline:
+        """``Pipeline.of("httpx", ("parsel", {...}), ...)``; the settings are the other fields of a pipeline file."""
+        written = [{"tool": one} if isinstance(one, str) else {"tool": one[0], "config": dict(one[1])} for one in steps]
+        return cls(PipelineDefinition.parse({"steps": written, **settings}), bricks, secrets=secrets)
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The specs of the steps, in order."""
+        return tuple(self._bricks[step.tool].spec for step in self.definition.ordered_steps)
+
+    def check(self) -> PipelineReport:
+        """Judge the pairs, the item types that meet, the packages and the keys. Touches nothing."""
+        bricks, substitutes = self._make()
+        return check_bricks(self.name, bricks, [brick for _, brick in substitutes], strict=self.definition.strict)
+
+    async def run(
+        self,
+        start: Start | None = None,
+        *,
+        journal: str | Path | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+        on_item: Callable[[Item], None] | None = None,
+        allow: Callable[[str], bool] | None = None,
+        stop: asyncio.Event | None = None,
+    ) -> RunReport:
+        """Fetch, read and store from ``start``, or from the addresses of the definition.
+
+        Raises before anything is fetched where ``check()`` finds a problem. With a ``journal`` a run that was
+        killed is taken up where it ended. ``on_item`` receives what comes out at the end, ``allow`` says of an
+        address whether it may be fetched. Setting ``stop`` ends the run after the requests under way; cancelling
+        ends it at once.
+        """
+        bricks, substitutes = self._make()
+        check_bricks(
+            self.name, bricks, [brick for _, brick in substitutes], strict=self.definition.strict
+        ).raise_first()
+        addresses = _requests(self._start(start))
+        ending = threading.Event()
+        stages, steps = self._stages(bricks, substitutes, ending.is_set)
+        kept = journal or self.definition.journal
+        with closing(Journal(Path(kept) if kept else None, self.definition.digest)) as notes:
+            run = Run(
+                stages,
+                notes,
+                self.recovery,
+                self._limits(allow),
+                on_progress=on_progress,
+                on_item=on_item,
+                stop=stop,
+            )
+            run.report.steps = [step.statistics for step in steps]
+            async with AsyncExitStack() as closers:
+                for step in reversed(steps):
+                    closers.push_async_callback(step.close)
+                closers.callback(ending.set)
+                for step in steps[: len(bricks)]:
+                    await step.open()
+                return await run(addresses)
+
+    async def collect(self, start: Start | None = None, **options: Any) -> list[Item]:
+        """What comes out at the end, as a list; RunReport failures raise. For small runs."""
+        items: list[Item] = []
+        report = await self.run(start, on_item=items.append, **options)
+        if report.failures:
+            first = report.failures[0]
+            raise ToolFailedError(self.name, f"{report.failed} requests failed, the first with: {first.reason}")
+        return items
+
+    def as_tool(
+        self, name: str = "", description: str = "", *, allow: Callable[[str], bool] | None = None, **fields: Any
+    ) -> Tool:
+        """The pipeline as a tool that takes ``start`` addresses and returns counts, failures and records.
+
+        Who calls the tool chooses the addresses: ``allow`` or the definition's ``allow_hosts`` keep them within bounds.
+        """
+        pipeline = self
+
+        async def run_pipeline(start: list[str] | None = None) -> dict[str, Any]:
+            records: list[dict[str, Any]] = []
+
+            def keep(item: Item) -> None:
+                if isinstance(item, Record) and len(records) < _TOOL_RECORDS:
+                    records.append(dict(item.data))
+
+            report = await pipeline.run(start, on_item=keep, allow=allow)
+            return {
+                "done": report.done,
+                "failed": report.failed,
+                "skipped": report.skipped,
+                "items": report.items,
+                "records": records,
+                "failures": [{"url": one.url, "kind": one.kind, "reason": one.reason} for one in report.failures],
+            }
+
+        known = {
+            "name": name or self.name,
+            "description": description or self.definition.description or f"Run the pipeline {self._shown()}.",
+            "tool_type": "pipeline",
+            "capabilities": tuple(dict.fromkeys(each for spec in self.specs for each in spec.capabilities)),
+            "required_config": tuple(dict.fromkeys(key for spec in self.specs for key in spec.required_config)),
+            "metadata": {"pipeline": {"steps": [{"tool": step.tool} for step in self.definition.ordered_steps]}},
+        }
+        return make_tool(run_pipeline, **(known | fields))
+
+    def __toolcrib_tool__(self) -> Tool:
+        return self.as_tool()
+
+    def __repr__(self) -> str:
+        return f"<Pipeline {self.name!r}: {self._shown()}>"
+
+    def _shown(self) -> str:
+        return " > ".join(step.tool for step in self.definition.ordered_steps)
+
+    def _start(self, start: Start | None) -> Start:
+        chosen = self.definition.start if start is None else start
+        if isinstance(chosen, str):
+            return [chosen]
+        if isinstance(chosen, Sequence) and not chosen:
+            raise InvalidArgumentsError(
+                f"pipeline {self.name!r} has no address to begin with; give 'start' in its file or to the run"
+            )
+        return chosen
+
+    def _brick(self, tool: str, config: Mapping[str, Any]) -> AnyBrick:
+        if tool not in self._bricks:
+            raise ToolNotFoundError(tool, self._bricks)
+        return self._bricks[tool](config, secrets=self._secrets)
+
+    def _make(self) -> tuple[list[AnyBrick], list[tuple[str, AnyBrick]]]:
+        bricks = [self._brick(step.tool, step.config) for step in self.definition.ordered_steps]
+        substitutes = [(kind, self._brick(one.tool, one.config)) for kind, one in self.recovery.substitutes]
+        return bricks, substitutes
+
+    def _limits(self, allow: Callable[[str], bool] | None) -> Limits:
+        definition = self.definition
+        by_host = host_rule(definition.allow_hosts)
+        return Limits(
+            definition.concurrency,
+            definition.max_pages,
+            definition.max_depth,
+            definition.max_failures,
+            by_host if allow is None else lambda url: by_host(url) and allow(url),
+        )
+
+    def _stages(
+        self,
+        bricks: Sequence[AnyBrick],
+        substitutes: Sequence[tuple[str, AnyBrick]],
+        cancelled: Callable[[], bool],
+    ) -> tuple[list[Stage], list[Step]]:
+        """The stages, and every step in them: first those of the row, then the substitutes."""
+        default = self.definition.concurrency
+        others = [(kind, Step(brick, default, cancelled)) for kind, brick in substitutes]
+        stages: list[Stage] = []
+        row: list[Step] = []
+        rewriters: list[Step] = []
+        written = self.definition.ordered_steps
+        for position, (brick, said) in enumerate(zip(bricks, written, strict=True)):
+            step = Step(brick, said.concurrency or default, cancelled)
+            row.append(step)
+            last = position == len(bricks) - 1
+            if brick.takes is Request and brick.gives is Request and not last:
+                rewriters.append(step)
+                continue
+            stages.append(_stage(step, rewriters, others, said))
+            rewriters = []
+        return stages, row + [step for _, step in others]
+
+
+def _stage(step: Step, rewriters: list[Step], others: Sequence[tuple[str, Step]], said: StepDefinition) -> Stage:
+    by_kind: dict[str, list[Step]] = {}
+    for kind, other in others:
+        if stands_in(other.brick, step.brick):
+            by_kind.setdefault(kind, []).append(other)
+    return Stage(step, rewriters, by_kind, frozenset(said.accept_status))
+
+
+def load_pipeline(path: str | Path, bricks: Bricks, *, secrets: Secrets | Mapping[str, str] | None = None) -> Pipeline:
+    """The pipeline in a JSON or TOML file."""
+    return Pipeline(read_definition(path), bricks, secrets=secrets)
+
+
+def _requests(start: Start) -> AsyncIterator[Request] | Iterator[Request]:
+    if isinstance(start, AsyncIterable):
+        return (_request(one) async for one in start)
+    return (_request(one) for one in start)
+
+
+def _request(one: str | Request) -> Request:
+    return Request(one) if isinstance(one, str) else one

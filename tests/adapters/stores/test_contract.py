@@ -1,0 +1,262 @@
+"""What every store promises; see toolcrib.ports.Store."""
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tests.adapters.stores.specs import tool
+
+from toolcrib.core.errors import (
+    ConflictError,
+    InvalidQueryError,
+    ToolExistsError,
+    ToolNotFoundError,
+    ToolValidationError,
+)
+from toolcrib.core.query import ALL, parse
+from toolcrib.ports import Change, Store
+
+SCHEMA = {
+    "type": "object",
+    "$defs": {"point": {"$id": "p", "type": "object"}, "＄x": {}, "a.b": {"maximum": 2**64 - 1}},
+    "properties": {
+        "where": {"$ref": "#/$defs/point"},
+        "": {},
+        "w": {"const": {"$ref": "x", "$id": "y"}},
+        "é": {"minimum": -0.5},
+    },
+}
+
+
+def names(store: Store, where: object = None, **options: object) -> list[str]:
+    found = store.query(parse(where or {}), **options)  # type: ignore[arg-type]
+    return [record.name for record in found]
+
+
+def test_what_is_written_is_read_back_whole(store: Store):
+    document = tool("a", parameters=SCHEMA, metadata={"n": [1, 1.5, None, True, {"k": "v\0\n"}]}, tags=["x", "x", ""])
+    (written,) = store.commit([Change("a", document)])
+    assert (written.name, written.version, written.deleted) == ("a", 1, False)
+    assert store.get("a") == written
+    assert written.document == document
+    assert list(written.document["parameters"]["$defs"]) == list(SCHEMA["$defs"])
+    text = store.get_json("a")
+    assert text is not None
+    assert json.loads(text) == document
+
+
+def test_nothing_is_none(store: Store):
+    assert store.get("nobody") is None
+    assert store.get_json("nobody") is None
+    assert store.get("\ud800") is None
+    assert store.history("nobody") == []
+    assert store.query(ALL) == []
+    assert store.count(ALL) == 0
+    assert store.outbox() == []
+    assert store.commit([]) == []
+
+
+def test_a_caller_cannot_change_what_is_kept(store: Store):
+    document = tool("a", metadata={"list": [1]})
+    (written,) = store.commit([Change("a", document)])
+    document["metadata"]["list"].append(2)
+    written.document["metadata"]["list"].append(3)
+    read = store.get("a")
+    assert read is not None
+    read.document["metadata"]["list"].append(4)
+    again = store.get("a")
+    assert again is not None
+    assert again.document["metadata"] == {"list": [1]}
+
+
+def test_versions_count_up_and_survive_a_delete(store: Store):
+    for turn in range(2):
+        store.commit([Change("a", tool("a", version=f"{turn}.0.0"))])
+    store.commit([Change("a", None)])
+    assert store.get("a") is None
+    store.commit([Change("a", tool("a", version="9.0.0"))])
+    history = store.history("a")
+    assert [(record.version, record.deleted) for record in history] == [(4, False), (3, True), (2, False), (1, False)]
+    assert [record.document.get("version") for record in history] == ["9.0.0", None, "1.0.0", "0.0.0"]
+    assert len({record.etag for record in history}) == 4
+    assert history[0] == store.get("a")
+
+
+def test_expected_etags(store: Store):
+    (first,) = store.commit([Change("a", tool("a"), expected=None)])
+    with pytest.raises(ToolExistsError):
+        store.commit([Change("a", tool("a"), expected=None)])
+    (second,) = store.commit([Change("a", tool("a", author="x"), expected=first.etag)])
+    with pytest.raises(ConflictError):
+        store.commit([Change("a", tool("a"), expected=first.etag)])
+    with pytest.raises(ConflictError):
+        store.commit([Change("a", None, expected=first.etag)])
+    store.commit([Change("a", None, expected=second.etag)])
+    for change in (
+        Change("a", None),
+        Change("a", tool("a"), expected=second.etag),
+        Change("a", None, expected=second.etag),
+        Change("a", None, expected=None),
+    ):
+        with pytest.raises(ToolNotFoundError):
+            store.commit([change])
+
+
+def test_all_of_a_commit_or_none(store: Store):
+    store.commit([Change("b", tool("b"))])
+    with pytest.raises(ToolExistsError):
+        store.commit([
+            Change("a", tool("a"), event={"n": 1}),
+            Change("b", tool("b"), expected=None),
+        ])  # fmt: skip
+    assert names(store) == ["b"]
+    assert store.history("a") == []
+    assert store.outbox() == []
+
+
+def test_changes_of_one_commit_see_each_other(store: Store):
+    made, gone, again = store.commit([
+        Change("a", tool("a"), expected=None),
+        Change("a", None),
+        Change("a", tool("a", author="x"), expected=None),
+    ])  # fmt: skip
+    assert [made.version, gone.version, again.version] == [1, 2, 3]
+    assert store.get("a") == again
+    assert store.history("a") == [again, gone, made]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"name": "b", "description": "another name"},
+        {"name": "a", "description": "x", "metadata": {"n": float("nan")}},
+        {"name": "a", "description": "x", "metadata": {"n": 10**40}},
+        {"name": "a", "description": "x", "metadata": {"\0": 1}},
+        {"name": "a", "description": "x", "metadata": {"text": "\ud800"}},
+        {"name": "a", "description": "x", "metadata": {"what": object()}},
+        {"name": "a", "description": "x", "tags": "web"},
+        {"name": "a", "description": "x", "tool_type": 3},
+        {"name": "a", "description": "x", "manual": "m" * 9_000_000},
+    ],
+    ids=["name", "nan", "huge", "nul", "surrogate", "object", "tags", "type", "large"],
+)
+def test_a_document_that_some_store_could_not_keep_is_refused_by_all(store: Store, document: dict[str, object]):
+    with pytest.raises(ToolValidationError, match="'a'"):
+        store.commit([Change("a", document)])
+    assert store.get("a") is None
+
+
+def test_query_orders_pages_and_counts(store: Store):
+    every = [f"t{number:02d}" for number in range(25)]
+    tools = [tool(name, tags=["all", "odd" if int(name[1:]) % 2 else "even"], tool_type="x") for name in every]
+    store.commit([Change(document["name"], document) for document in reversed(tools)])
+    assert names(store) == every
+    assert names(store, {"tags": "odd"}) == every[1::2]
+    assert names(store, {"tags": {"$all": ["all", "even"]}, "tool_type": "x"}, limit=3) == ["t00", "t02", "t04"]
+    assert names(store, {"tags": "even"}, limit=3, after="t04") == ["t06", "t08", "t10"]
+    assert names(store, after="t23") == ["t24"]
+    assert names(store, after="zz") == []
+    assert names(store, limit=0) == []
+    assert store.count(parse({"tags": "odd"})) == 12
+    assert store.count(parse({"name": {"$regex": "^t.*5$"}})) == 2
+    assert names(store, {"name": {"$regex": "^t.*5$"}}, limit=1, after="t05") == ["t15"]
+    with pytest.raises(InvalidQueryError):
+        store.query(parse({"name": {"$regex": "(a)\\1"}}))
+
+
+def test_an_index_forgets_what_a_tool_was(store: Store):
+    store.commit([Change("a", tool("a", tags=["old"], tool_type="old", execution_mode="old", policy_rule_uri="old"))])
+    store.commit([Change("a", tool("a", tags=["new"], tool_type="new", execution_mode="new", policy_rule_uri="new"))])
+    for field in ("tags", "tool_type", "execution_mode", "policy_rule_uri"):
+        assert names(store, {field: "old"}) == []
+        assert names(store, {field: "new"}) == ["a"]
+    store.commit([Change("a", None)])
+    assert names(store, {"tags": "new"}) == []
+
+
+def test_the_outbox_keeps_order_and_attempts(store: Store):
+    store.commit([
+        Change("a", tool("a"), event={"n": 1, "$set": "x"}),
+        Change("b", tool("b")),
+        Change("a", None, event={"n": 2}),
+    ])  # fmt: skip
+    store.commit([Change("c", tool("c"), event={"n": 3})])
+    entries = store.outbox()
+    assert [(entry.name, entry.payload["n"]) for entry in entries] == [("a", 1), ("a", 2), ("c", 3)]
+    assert entries[0].payload["$set"] == "x"
+    assert [entry.sequence for entry in entries] == sorted({entry.sequence for entry in entries})
+    assert store.outbox(limit=1) == entries[:1]
+    store.acknowledge(entries[0].sequence)
+    store.acknowledge(entries[0].sequence)
+    store.postpone(entries[1].sequence, not_before=12.5, error="refused")
+    store.postpone(entries[1].sequence, not_before=13.5, error="refused again")
+    store.postpone(10**9, not_before=1, error="nobody")
+    later, last = store.outbox()
+    assert (later.sequence, later.attempts, later.not_before, later.last_error) == (
+        entries[1].sequence, 2, 13.5, "refused again",
+    )  # fmt: skip
+    store.acknowledge(later.sequence)
+    store.acknowledge(last.sequence)
+    (record,) = store.commit([Change("d", tool("d"), event={})])
+    assert store.outbox()[0].sequence > last.sequence
+    assert record.version == 1
+
+
+def test_everything_is_there_after_opening_again(lasting: Callable[[], Store]):
+    store = lasting()
+    store.commit([Change("a", tool("a", metadata={"n": 1}), event={"n": 1}), Change("b", tool("b"))])
+    store.commit([Change("a", tool("a", metadata={"n": 2}), event={"n": 2}), Change("b", None)])
+    store.acknowledge(store.outbox()[0].sequence)
+    store.postpone(store.outbox()[0].sequence, not_before=5.0, error="x")
+    before = [store.get("a"), store.get("b"), store.history("a"), store.history("b"), store.outbox()]
+    store.close()
+    again = lasting()
+    assert [again.get("a"), again.get("b"), again.history("a"), again.history("b"), again.outbox()] == before
+    again.close()
+
+
+def test_two_openers_see_each_other(lasting: Callable[[], Store]):
+    here, there = lasting(), lasting()
+    (first,) = here.commit([Change("a", tool("a"))])
+    assert there.get("a") == first
+    (second,) = there.commit([Change("a", tool("a", author="x"), expected=first.etag)])
+    with pytest.raises(ConflictError):
+        here.commit([Change("a", tool("a"), expected=first.etag)])
+    assert here.get("a") == second
+    assert names(there) == names(here) == ["a"]
+    here.close()
+    there.close()
+
+
+def test_of_rivals_one_wins(store: Store):
+    (first,) = store.commit([Change("a", tool("a"))])
+
+    def rival(number: int) -> int:
+        try:
+            store.commit([Change("a", tool("a", author=str(number)), expected=first.etag, event={"by": number})])
+        except ConflictError:
+            return 0
+        return 1
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sum(pool.map(rival, range(6))) == 1
+    (event,) = store.outbox()
+    winner = store.get("a")
+    assert winner is not None
+    assert winner.document["author"] == str(event.payload["by"])
+    assert [record.version for record in store.history("a")] == [2, 1]
+
+
+def test_threads_lose_nothing(store: Store):
+    def add(number: int) -> None:
+        store.commit([Change(f"t{number:02d}", tool(f"t{number:02d}", tags=["x"]), expected=None, event={"n": number})])
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(add, range(24)))
+    assert names(store, {"tags": "x"}) == [f"t{number:02d}" for number in range(24)]
+    assert sorted(entry.payload["n"] for entry in store.outbox()) == list(range(24))
+
+
+def test_ping_says_yes(store: Store):
+    store.ping()

@@ -1,0 +1,167 @@
+"""The MongoDB store on its bad days: no server, no replica set, lost answers, a killed primary."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from pymongo import MongoClient
+from pymongo.client_session import ClientSession
+from pymongo.errors import AutoReconnect
+from tests.adapters.stores.specs import tool
+from tests.support.mongo import MongoCluster
+from tests.support.processes import Program, free_port, wait_until
+
+from toolcrib.adapters.stores.mongo import MongoStore
+from toolcrib.core.errors import ConflictError, StoreError
+from toolcrib.core.query import ALL, parse
+from toolcrib.ports import Change
+
+
+@pytest.mark.parametrize("url", ["mongodb://", "mongodb://127.0.0.1:99999", "mongodb://a/?nonsense=%"])
+def test_a_wrong_address_is_said(url: str):
+    with pytest.raises(StoreError, match="MongoDB"):
+        MongoStore(url).ping()
+
+
+def test_nobody_there_is_said_soon():
+    store = MongoStore(f"mongodb://127.0.0.1:{free_port()}/?serverSelectionTimeoutMS=300")
+    for action in (store.ping, lambda: store.get("a"), lambda: store.commit([Change("a", tool("a"))])):
+        started = time.monotonic()
+        with pytest.raises(StoreError, match="refused") as caught:
+            action()
+        assert time.monotonic() - started < 5
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 300
+    store.close()
+
+
+def test_a_server_without_a_replica_set_is_said(mongod: Path, tmp_path: Path):
+    port = free_port()
+    command = [str(mongod), "--port", str(port), "--bind_ip", "127.0.0.1", "--dbpath", str(tmp_path), "--nounixsocket"]
+    program = Program(command, tmp_path / "log")
+    store = MongoStore(f"mongodb://127.0.0.1:{port}/?serverSelectionTimeoutMS=500")
+    try:
+        with pytest.raises(StoreError, match="--replSet"):
+            wait_until(lambda: _unless_unreachable(store), program, swallow=(ConnectionError,))
+    finally:
+        store.close()
+        program.kill()
+
+
+def _unless_unreachable(store: MongoStore) -> bool:
+    try:
+        store.commit([Change("a", tool("a"))])
+    except StoreError as error:
+        if "refused" in str(error):
+            raise ConnectionError from None
+        raise
+    return True
+
+
+def test_queries_use_the_indexes(mongo_database_url: str):
+    store = MongoStore(mongo_database_url)
+    store.commit([Change(f"t{number}", tool(f"t{number}", tags=[f"x{number % 9}"])) for number in range(50)])
+    for field in ("tags", "tool_type", "category", "capabilities", "execution_mode", "policy_rule_uri"):
+        plan = store._tools.find({f"document.{field}": {"$eq": "x3"}}).sort("_id", 1).explain()
+        text = str(plan["queryPlanner"]["winningPlan"])
+        assert f"document.{field}_1__id_1" in text
+        assert "COLLSCAN" not in text
+        assert "'SORT'" not in text
+    store.close()
+
+
+def test_a_commit_whose_answer_was_lost_counts_once(mongo_database_url: str, monkeypatch: pytest.MonkeyPatch):
+    store = MongoStore(mongo_database_url)
+    store.commit([Change("b", tool("b"))])
+    commit = ClientSession.commit_transaction
+    lost: list[int] = []
+
+    def commit_and_lose_the_answer(session: ClientSession) -> None:
+        commit(session)
+        if not lost:
+            lost.append(1)
+            raise AutoReconnect("the connection broke")
+
+    monkeypatch.setattr(ClientSession, "commit_transaction", commit_and_lose_the_answer)
+    changes = [Change("a", tool("a"), expected=None, event={"n": 1}), Change("b", None, event={"n": 2})]
+    made, gone = store.commit(changes)
+    assert lost
+    assert (made.name, made.version, gone.name, gone.version, gone.deleted) == ("a", 1, "b", 2, True)
+    assert store.history("a") == [made]
+    assert store.history("b")[0] == gone
+    assert [entry.payload["n"] for entry in store.outbox()] == [1, 2]
+    store.close()
+
+
+def test_services_on_one_database(mongo_database_url: str):
+    """Four services raise one counter; each reads, adds one, writes, and begins again where it lost."""
+    services = [MongoStore(mongo_database_url) for _ in range(4)]
+    services[0].commit([Change("a", tool("a", metadata={"n": 0}))])
+
+    def raise_counter(store: MongoStore) -> int:
+        conflicts = 0
+        for _ in range(8):
+            while True:
+                record = store.get("a")
+                assert record is not None
+                document = {**record.document, "metadata": {"n": record.document["metadata"]["n"] + 1}}
+                try:
+                    store.commit([Change("a", document, expected=record.etag, event={"n": document["metadata"]["n"]})])
+                    break
+                except ConflictError:
+                    conflicts += 1
+        return conflicts
+
+    with ThreadPoolExecutor(4) as pool:
+        conflicts = sum(pool.map(raise_counter, services))
+    record = services[0].get("a")
+    assert record is not None
+    assert (record.document["metadata"]["n"], record.version) == (32, 33)
+    assert [entry.payload["n"] for entry in services[0].outbox()] == list(range(1, 33))
+    print(f"32 writes, {conflicts} conflicts, none lost")
+    for store in services:
+        store.close()
+
+
+@pytest.mark.timeout(180)
+def test_a_killed_primary_costs_a_pause_and_nothing_else(mongo_cluster: MongoCluster):
+    url = mongo_cluster.url.replace("/?", "/killed?")
+    store = MongoStore(url, patience=60)
+    store.commit([Change("first", tool("first"))])
+    acknowledged: list[str] = []
+    pauses: list[float] = []
+    stop = Event()
+
+    def write(prefix: str) -> None:
+        number = 0
+        while not stop.is_set():
+            name = f"{prefix}-{number:05d}"
+            started = time.monotonic()
+            store.commit([Change(name, tool(name, tags=[prefix]), expected=None, event={"name": name})])
+            pauses.append(time.monotonic() - started)
+            acknowledged.append(name)
+            number += 1
+
+    with ThreadPoolExecutor(3) as pool:
+        writers = [pool.submit(write, prefix) for prefix in ("p", "q", "r")]
+        wait_until(lambda: len(acknowledged) > 20, timeout=60)
+        mongo_cluster.kill_primary()
+        before = len(acknowledged)
+        wait_until(lambda: len(acknowledged) > before + 20, timeout=60)
+        stop.set()
+        for writer in writers:
+            writer.result()
+    assert store.get("first") is not None
+    names = {record.name for record in store.query(parse({"name": {"$ne": "first"}}))}
+    assert names == set(acknowledged)
+    events = [entry.name for entry in store.outbox(limit=100_000)]
+    assert sorted(events) == sorted(acknowledged), "once each"
+    assert store.count(ALL) == len(acknowledged) + 1
+    store.close()
+    client: MongoClient[dict[str, Any]]
+    with MongoClient(url) as client:
+        client.drop_database("killed")
+    print(f"{len(acknowledged)} acknowledged, none missing, the longest pause {max(pauses):.1f} s")

@@ -1,0 +1,301 @@
+"""Deadlines under every isolation: cancelled, told of, or killed."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolcrib import ToolBusyError, ToolContext, ToolFailedError, ToolTimeoutError, tool
+from toolcrib.calling.process import run_in_process
+from toolcrib.calling.thread import MAX_ABANDONED, ThreadRunner
+from toolcrib.core.tool import Tool
+
+
+def spin() -> None:
+    """Never end."""
+    while True:
+        pass
+
+
+def pid() -> int:
+    """Say which process runs this."""
+    return os.getpid()
+
+
+def gone(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+async def test_inline_is_cancelled_and_may_clean_up() -> None:
+    cleaned = asyncio.Event()
+
+    @tool(timeout_seconds=0.05)
+    async def wait() -> None:
+        """Wait."""
+        try:
+            await asyncio.sleep(10)
+        finally:
+            cleaned.set()
+
+    with pytest.raises(ToolTimeoutError, match=r"'wait' passed its deadline of 0\.05 s; it was stopped"):
+        await wait.execute()
+    assert cleaned.is_set()
+
+
+async def test_inline_tells_a_tools_own_timeout_from_its_deadline() -> None:
+    @tool(timeout_seconds=5)
+    async def impatient() -> None:
+        """Give up."""
+        async with asyncio.timeout(0.01):
+            await asyncio.sleep(1)
+
+    with pytest.raises(ToolFailedError, match="TimeoutError"):
+        await impatient.execute()
+
+
+async def test_a_value_that_comes_too_late_is_a_timeout() -> None:
+    @tool(timeout_seconds=0.05)
+    async def stubborn() -> str:
+        """Ignore being cancelled."""
+        try:
+            await asyncio.sleep(1)
+        except asyncio.CancelledError:
+            return "late"
+        return "never"
+
+    with pytest.raises(ToolTimeoutError):
+        await stubborn.execute()
+
+
+async def test_a_caller_that_is_cancelled_cancels_the_tool() -> None:
+    state: list[str] = []
+
+    @tool(timeout_seconds=5)
+    async def wait() -> None:
+        """Wait."""
+        try:
+            await asyncio.sleep(10)
+        except asyncio.CancelledError:
+            state.append("cancelled")
+            raise
+
+    task = asyncio.create_task(wait.execute())
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert state == ["cancelled"]
+
+
+async def test_many_waiting_tools_share_the_loop() -> None:
+    @tool(timeout_seconds=5)
+    async def nap(n: int) -> int:
+        """Nap."""
+        for _ in range(3):
+            await asyncio.sleep(0)
+        return n
+
+    assert await asyncio.gather(*(nap.execute({"n": n}) for n in range(100))) == list(range(100))
+
+
+async def test_a_thread_past_its_deadline_is_counted_and_then_refused() -> None:
+    release = threading.Event()
+
+    def hold() -> None:
+        """Hold."""
+        release.wait(30)
+
+    runner = ThreadRunner(max_abandoned=2)
+    made = tool(timeout_seconds=0.05)(hold)
+    held = Tool(made.spec, hold, runner)
+    for _ in range(2):
+        with pytest.raises(ToolTimeoutError, match="still running") as caught:
+            await held.execute()
+        assert caught.value.still_running
+    assert runner.abandoned(held) == 2
+    with pytest.raises(ToolBusyError, match="'hold' has 2 calls still running"):
+        await held.execute()
+    release.set()
+    for _ in range(100):
+        if runner.abandoned(held) == 0:
+            break
+        await asyncio.sleep(0.01)
+    await held.execute()
+    assert MAX_ABANDONED > 2
+
+
+async def test_an_endless_loop_in_a_process_is_dead_within_250_ms_and_its_worker_replaced() -> None:
+    loop = tool(isolation="process", timeout_seconds=0.3)(spin)
+    ask = tool(isolation="process", timeout_seconds=10)(pid)
+    worker = await ask.execute()
+    started = time.perf_counter()
+    with pytest.raises(ToolTimeoutError, match="it was stopped"):
+        await loop.execute()
+    late = time.perf_counter() - started - 0.3
+    print(f"dead {late * 1000:.0f} ms after the deadline")
+    assert late < 0.25
+    assert gone(worker)
+    assert run_in_process.workers(), "another worker stands ready"
+    assert await ask.execute() not in (worker, os.getpid())
+
+
+async def test_a_kill_takes_grandchildren_along(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+
+    @tool(isolation="process", timeout_seconds=1.0)
+    def breed(path: str) -> None:
+        """Start a program and wait for it."""
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+        Path(path).write_text(str(child.pid))
+        child.wait()
+
+    with pytest.raises(ToolTimeoutError):
+        await breed.execute({"path": str(note)})
+    for _ in range(100):
+        if gone(int(note.read_text())):
+            break
+        await asyncio.sleep(0.02)
+    state = Path(f"/proc/{note.read_text()}/stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+async def test_a_process_runs_local_functions_async_functions_and_tools_with_a_context() -> None:
+    offset = 10
+
+    @tool(isolation="process", timeout_seconds=20)
+    def local(n: int, context: ToolContext) -> list[Any]:
+        """Add."""
+        return [n + offset, context.principal]
+
+    @tool(isolation="process", timeout_seconds=20)
+    async def waits(n: int) -> int:
+        """Wait, then answer."""
+        await asyncio.sleep(0)
+        return n
+
+    assert await local.execute({"n": 1}, context=ToolContext("ann")) == [11, "ann"]
+    assert await waits.execute({"n": 2}) == 2
+
+
+async def test_a_process_that_dies_is_a_failure_and_the_next_call_works() -> None:
+    @tool(isolation="process", timeout_seconds=20)
+    def die(now: bool) -> str:
+        """Die."""
+        if now:
+            os._exit(3)
+        return "alive"
+
+    with pytest.raises(ToolFailedError, match="its process ended"):
+        await die.execute({"now": True})
+    assert await die.execute({"now": False}) == "alive"
+
+
+@pytest.mark.parametrize("isolation", ["inline", "thread", "process"])
+async def test_what_a_tool_raises_is_a_failure_with_its_cause(isolation: str) -> None:
+    class Odd(Exception):
+        def __init__(self, a: int, b: int) -> None:
+            super().__init__(f"{a} and {b}")
+
+    @tool(isolation=isolation)
+    def fail(how: str) -> None:
+        """Fail."""
+        if how == "exit":
+            sys.exit(4)
+        if how == "odd":
+            raise Odd(1, 2)
+        if how == "stop":
+            raise StopIteration
+        raise KeyError("k")
+
+    for how, says in [
+        ("key", "KeyError: 'k'"),
+        ("odd", "1 and 2"),
+        ("exit", "SystemExit: 4"),
+        ("stop", "StopIteration"),
+    ]:
+        with pytest.raises(ToolFailedError, match=says) as caught:
+            await fail.execute({"how": how})
+        if isolation != "process":
+            assert caught.value.__cause__ is not None
+
+
+async def test_what_cannot_travel_to_a_process_is_said() -> None:
+    lock = threading.Lock()
+
+    @tool(isolation="process", timeout_seconds=5)
+    def closes_over_a_lock() -> bool:
+        """Look."""
+        return lock.locked()
+
+    with pytest.raises(ValueError, match="cannot be sent to another process"):
+        await closes_over_a_lock.execute()
+
+
+async def test_a_cancelled_caller_kills_the_process() -> None:
+    ask = tool(isolation="process", timeout_seconds=10)(pid)
+    loop = tool(isolation="process", timeout_seconds=60)(spin)
+    await ask.execute()
+    before = set(run_in_process.workers())
+    task = asyncio.create_task(loop.execute())
+    await asyncio.sleep(0.1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    for _ in range(100):
+        if any(gone(worker) for worker in before):
+            break
+        await asyncio.sleep(0.02)
+    assert any(gone(worker) for worker in before)
+
+
+def test_workers_and_stuck_threads_do_not_outlive_the_program() -> None:
+    program = """
+import asyncio, os, time
+from toolcrib import tool, ToolRegistry
+from toolcrib.calling.process import run_in_process
+def pid(): "P."; return os.getpid()
+def stuck(): "S."; time.sleep(60)
+registry = ToolRegistry([tool(isolation="process", timeout_seconds=20)(pid), tool(timeout_seconds=0.05)(stuck)])
+async def main():
+    print((await registry.execute("pid")).data)
+    print((await registry.execute("stuck")).error_code)
+asyncio.run(main())
+"""
+    started = time.perf_counter()
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=40, check=True)
+    worker, code = answer.stdout.split()
+    assert code == "timeout"
+    assert gone(int(worker))
+    assert time.perf_counter() - started < 30
+
+
+def test_a_busy_worker_dies_when_its_program_is_killed() -> None:
+    program = """
+import asyncio, os, sys
+from toolcrib import tool
+def spin():
+    "S."
+    print(os.getpid(), file=sys.stderr, flush=True)
+    while True: pass
+asyncio.run(tool(isolation="process", timeout_seconds=60)(spin).execute())
+"""
+    parent = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
+    assert parent.stderr is not None
+    worker = int(parent.stderr.readline())
+    parent.kill()
+    parent.wait()
+    parent.stderr.close()
+    deadline = time.monotonic() + 10
+    while not gone(worker) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert gone(worker)

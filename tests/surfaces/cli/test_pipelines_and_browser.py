@@ -1,0 +1,101 @@
+"""``pipeline check | run`` and ``browser``, on a small web site of the test's own."""
+
+import io
+import json
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from tests.surfaces.cli.conftest import BIN, Cli, one_sentence
+from tests.surfaces.cli.test_program import terminal
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[str]:
+    folder = tmp_path / "site"
+    folder.mkdir()
+    rows = "".join(f"<li class=book><b>Book {number}</b></li>" for number in range(3))
+    (folder / "index.html").write_text(f"<title>Books</title><ul>{rows}</ul><a class=next href=more.html>more</a>")
+    (folder / "more.html").write_text("<title>More</title><ul><li class=book><b>Book 3</b></li></ul>")
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+def pipeline(site: str, *steps: str, **more: object) -> str:
+    parser = {"rows": "li.book", "selectors": {"title": "b"}, "follow": "a.next@href"}
+    written = [{"tool": step, "config": parser if step == "parsel" else {}} for step in steps]
+    Path("books.json").write_text(json.dumps({"name": "books", "start": [site], "steps": written, **more}))
+    return "books.json"
+
+
+def test_a_pipeline_is_checked(cli: Cli, site: str):
+    good = cli("pipeline", "check", pipeline(site, "httpx", "parsel"))
+    assert good.status == 0
+    assert good.json["ok"] is True
+    bad = cli("pipeline", "check", pipeline(site, "parsel", "httpx"))
+    assert bad.status == 1
+    assert bad.json["problems"]
+    unknown = cli("pipeline", "check", pipeline(site, "httpx", "parcel"))
+    assert unknown.status == 3
+    assert "'parcel'; did you mean 'parsel'" in one_sentence(unknown)
+    Path("broken.json").write_text("{")
+    broken = cli("pipeline", "check", "broken.json")
+    assert broken.status == 4
+    assert "broken.json" in one_sentence(broken)
+
+
+def test_a_pipeline_is_run_and_its_rows_come_out(cli: Cli, site: str):
+    answer = cli("pipeline", "run", pipeline(site, "httpx", "parsel"), "-o", "rows.jsonl")
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.json["done"] == 2
+    assert answer.json["items"] == 4
+    rows = [json.loads(line) for line in Path("rows.jsonl").read_text().splitlines()]
+    assert sorted(row["title"] for row in rows) == ["Book 0", "Book 1", "Book 2", "Book 3"]
+    piped = cli("pipeline", "run", "books.json", "-o", "-")
+    assert len([json.loads(line) for line in piped.out.splitlines()]) == 4
+
+
+def test_a_request_that_fails_is_status_1(cli: Cli, site: str):
+    file = pipeline(site, "httpx", "parsel")
+    answer = cli("pipeline", "run", file, "--start", f"{site}missing.html")
+    assert answer.status == 1
+    assert "missing.html" in one_sentence(answer)
+    assert answer.json["failed"] == 1
+
+
+def test_a_terminal_gets_a_summary(site: str):
+    status, shown = terminal(BIN / "toolcrib", "pipeline", "run", pipeline(site, "httpx", "parsel"))
+    assert status == 0
+    assert "finished: 2 requests done, 0 failed" in shown
+    assert "parsel" in shown
+
+
+def test_a_browser_is_driven_line_by_line(cli: Cli, site: str, chromium_path: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TOOLCRIB_CHROMIUM", chromium_path)
+    monkeypatch.setattr("sys.stdin", io.StringIO("extract_text\nhelp goto\n"))
+    answer = cli("browser", site)
+    assert (answer.status, answer.err) == (0, "")
+    assert '"title": "Books"' in answer.out
+    assert "Book 1" in answer.out
+    assert "--url string (required)" in answer.out
+    monkeypatch.setattr("sys.stdin", io.StringIO("goto --url\nquit\nextract_text\n"))
+    wrong = cli("browser")
+    assert wrong.status == 1
+    assert "argument --url of 'goto' needs a value" in one_sentence(wrong)
+
+
+def test_a_browser_tool_runs_by_name(cli: Cli, site: str, chromium_path: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TOOLCRIB_CHROMIUM", chromium_path)
+    assert cli("tools", "run", "goto", "--url", site).json["title"] == "Books"

@@ -1,0 +1,177 @@
+"""The program as a process: how it starts, how it ends, and what it shows on a terminal."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import typer.main
+from tests.surfaces.cli.conftest import BIN, Cli, one_sentence
+
+from toolcrib.surfaces.cli import app as application
+from toolcrib.surfaces.cli.app import build_app
+
+ROOT = Path(__file__).parents[3]
+
+
+def every_command(command=None, path=("toolcrib",)):
+    command = command or typer.main.get_command(build_app())
+    children = getattr(command, "commands", {})
+    if not children:
+        yield path, command
+    for name, child in children.items():
+        yield from every_command(child, (*path, name))
+
+
+@pytest.mark.parametrize("path", [path for path, _ in every_command()], ids=" ".join)
+def test_every_command_explains_itself_with_an_example(cli: Cli, path: tuple[str, ...]):
+    answer = cli(*path[1:], "--help")
+    assert answer.status == 0
+    assert " ".join(path) in answer.out
+    text = " ".join(answer.out.split())
+    assert f"Example: {' '.join(path)}" in text
+
+
+def terminal(*command: str | Path, feed: bytes = b"", columns: int = 100) -> tuple[int, str]:
+    """Run a command on a terminal of its own; its status and what it showed."""
+    environment = os.environ | {"COLUMNS": str(columns), "TERM": "xterm"}
+    primary, secondary = pty.openpty()
+    with subprocess.Popen(command, stdin=secondary, stdout=secondary, stderr=secondary, env=environment) as process:
+        os.close(secondary)
+        if feed:
+            os.write(primary, feed)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(primary, 4096)
+            except OSError:  # the other end has closed
+                break
+            if not piece:
+                break
+            shown += piece
+        process.wait(timeout=30)
+    os.close(primary)
+    return process.returncode, re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
+
+
+def test_a_terminal_gets_a_table_and_json_on_request(cli: Cli):
+    cli("tools", "add", "--samples")
+    status, shown = terminal(BIN / "toolcrib", "tools", "list", "--type", "browser")
+    assert status == 0
+    assert "Name" in shown.splitlines()[0] or "Name" in shown
+    assert "playwright" in shown
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(shown)
+    status, shown = terminal(BIN / "toolcrib", "tools", "list", "--type", "browser", "--json")
+    assert "playwright" in [tool["name"] for tool in json.loads(shown)]
+
+
+def test_a_description_cannot_steer_the_terminal(cli: Cli, home: Path):
+    evil = {"name": "evil", "description": "\x1b]0;owned\x07\x1b[2J[red]harmless[/red]", "tool_type": "x\x1b[31m"}
+    (home / "evil.json").write_text(json.dumps(evil))
+    cli("tools", "add", "-f", "evil.json")
+    for command in (["list"], ["show", "evil"], ["search", "harmless"]):
+        primary, secondary = pty.openpty()
+        with subprocess.Popen([BIN / "toolcrib", "tools", *command], stdout=secondary, stdin=secondary) as process:
+            os.close(secondary)
+            shown = b""
+            while True:
+                try:
+                    shown += os.read(primary, 4096)
+                except OSError:
+                    break
+            assert process.wait(timeout=30) == 0
+        os.close(primary)
+        assert b"\x1b]0;" not in shown
+        assert b"\x1b[2J" not in shown
+        assert b"[red]harmless" in shown
+
+
+def test_a_reader_that_leaves_is_no_error(cli: Cli):
+    cli("tools", "add", "--samples")
+    for reader, seen in (("head -1", "[\n"), ("true", "")):
+        line = f"{BIN / 'toolcrib'} tools list | {reader}; exit ${{PIPESTATUS[0]}}"
+        done = subprocess.run(["bash", "-c", line], check=False, capture_output=True, text=True, timeout=60)
+        assert (done.stdout, done.stderr, done.returncode) == (seen, "", 0)
+
+
+def test_an_interrupt_ends_quietly(home: Path):
+    fifo = home / "never"
+    os.mkfifo(fifo)
+    # A shell starts what runs in the background with interrupts ignored, and a child inherits that.
+    listening = (
+        "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", listening, str(BIN / "toolcrib"), "tools", "add", "-f", str(fifo)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            time.sleep(1.5)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert process.returncode == 130
+    assert "Traceback" not in err
+
+
+def test_a_defect_is_told_in_one_sentence(cli: Cli, monkeypatch: pytest.MonkeyPatch):
+    def broken() -> None:
+        raise ZeroDivisionError("division by\nzero")
+
+    monkeypatch.setattr(application, "build_app", lambda: lambda *_, **__: broken())
+    answer = cli("tools", "list")
+    assert answer.status == 70
+    assert "internal error, ZeroDivisionError: division by zero; please report" in one_sentence(answer)
+
+
+def test_without_its_packages_the_program_says_what_to_install(home: Path):
+    hidden = "import sys; sys.modules['typer'] = None; from toolcrib.surfaces.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", hidden], check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr == "toolcrib: the command line is not installed; run: pip install 'toolcrib[cli]'\n"
+
+
+def test_the_program_starts_without_loading_what_it_does_not_need():
+    code = (
+        "import sys; from toolcrib.surfaces.cli import run; run('toolcrib', ['--help']); "
+        "print([name for name in ('pydantic', 'asyncio', 'sqlite3', 'httpx', 'playwright', 'starlette') "
+        "if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_version_is_printed(cli: Cli, shell: Cli):
+    import toolcrib
+
+    assert cli("--version").out.strip() == toolcrib.__version__
+    assert shell("python", "-m", "toolcrib", "--version").out.strip() == toolcrib.__version__
+
+
+def test_the_shell_completes_commands_and_tool_names(cli: Cli):
+    cli("tools", "add", "--samples")
+    for words, expected in (("toolcrib tools sh", "show"), ("toolcrib tools show playw", "playwright")):
+        environment = os.environ | {
+            "_TOOLCRIB_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)
+        }  # fmt: skip
+        done = subprocess.run(
+            [BIN / "toolcrib"], check=False, capture_output=True, text=True, env=environment, timeout=60
+        )
+        assert done.stdout.split() == [expected]
+
+
+def test_the_tour_shows_what_it_says(shell: Cli):
+    started = time.monotonic()
+    tour = shell("toolcrib", "tour")
+    assert tour.status == 0
+    assert tour.err == ""
+    for line in ("['count_words']", "True 3", "invalid_arguments | ", "approval_required | ", "at rest"):
+        assert line in tour.out
+    assert "timeout | tool 'spin' passed its deadline of 1 s; it was stopped" in tour.out
+    assert time.monotonic() - started < 60

@@ -1,0 +1,183 @@
+"""``tools run``: plugins, folders and catalogued tools, typed arguments, approval, and the status of a failure."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.surfaces.cli.conftest import BIN, Cli, one_sentence
+from tests.surfaces.cli.test_program import terminal
+
+ROOT = Path(__file__).parents[3]
+
+PLUGIN = '''
+from toolcrib import SafetyLevel, tool
+
+@tool
+def add(a: int, b: int = 1) -> int:
+    """Add two numbers."""
+    return a + b
+
+@tool
+def joined(words: list[str], sign: str = "-", upper: bool = False) -> str:
+    """Join words."""
+    text = sign.join(words)
+    return text.upper() if upper else text
+
+@tool
+def broken() -> None:
+    """Break."""
+    raise RuntimeError("it broke")
+
+@tool(safety_level=SafetyLevel.DANGEROUS)
+def wipe(folder: str) -> str:
+    """Wipe a folder."""
+    return f"wiped {folder}"
+
+@tool(isolation="process", timeout_seconds=0.5)
+def endless(forever: bool) -> str:
+    """Never end."""
+    while forever:
+        pass
+    return "ended"
+'''
+
+
+@pytest.fixture
+def plugins(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = home / "plugins"
+    folder.mkdir()
+    (folder / "demo.py").write_text(PLUGIN)
+    monkeypatch.setenv("TOOLCRIB_PLUGINS_DIR", str(folder))
+    return folder
+
+
+@pytest.mark.usefixtures("plugins")
+@pytest.mark.parametrize(
+    ("line", "result"),
+    [
+        ("add --a 2 --b 3", 5),
+        ("add --a=2", 3),
+        ('add --arguments {"a":40,"b":2}', 42),
+        ('add --arguments {"a":40} --b 1', 41),
+        ("joined --words a --words b --upper", "A-B"),
+        ('joined --words ["x","y"] --sign +', "x+y"),
+        ("endless --no-forever", "ended"),
+    ],
+)  # fmt: skip
+def test_a_tool_is_run_with_typed_arguments(cli: Cli, line: str, result: object):
+    answer = cli("tools", "run", *line.split())
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.json == result
+
+
+@pytest.mark.usefixtures("plugins")
+@pytest.mark.parametrize(
+    ("line", "status", "complaint"),
+    [
+        ("add --a two", 4, "argument 'a' of tool 'add'"),
+        ("add", 4, "'a'"),
+        ("add --a 1 --c 2", 4, "'add' has no argument 'c'"),
+        ("add --arguments [1]", 4, "--arguments must be a JSON object"),
+        ("add --arguments {", 4, "--arguments is not JSON"),
+        ("broken", 1, "tool 'broken' failed: RuntimeError: it broke"),
+        ("wipe --folder /", 5, "'wipe' is 'dangerous'"),
+        ("endless --forever", 1, "passed its deadline of 0.5 s; it was stopped"),
+        ("ad --a 1", 3, "did you mean 'add'"),
+    ],
+)
+def test_what_goes_wrong_is_told_and_has_its_status(cli: Cli, line: str, status: int, complaint: str):
+    answer = cli("tools", "run", *line.split())
+    assert answer.status == status
+    assert complaint in one_sentence(answer)
+    assert answer.out == ""
+
+
+@pytest.mark.usefixtures("plugins")
+def test_the_whole_outcome_is_json_on_request(cli: Cli):
+    done = cli("tools", "run", "add", "--a", "1", "--json")
+    assert done.json["success"] is True
+    assert done.json["data"] == 2
+    failed = cli("tools", "run", "broken", "--json")
+    assert failed.status == 1
+    assert failed.json["error_code"] == "tool_failed"
+
+
+@pytest.mark.usefixtures("plugins")
+def test_a_dangerous_tool_runs_once_somebody_says_yes(cli: Cli):
+    assert cli("tools", "run", "wipe", "--folder", "/tmp", "--yes").json == "wiped /tmp"
+    command = (BIN / "toolcrib", "tools", "run", "wipe", "--folder", "/tmp")
+    status, shown = terminal(*command, feed=b"y\n")
+    assert status == 0
+    assert "'wipe' is dangerous. Run it with" in shown
+    assert "wiped /tmp" in shown
+    status, shown = terminal(*command, feed=b"n\n")
+    assert status == 5
+    assert "wiped" not in shown.replace("Run it", "")
+
+
+def test_a_thread_that_hangs_does_not_hold_up_the_program(shell: Cli, plugins: Path):
+    hanging = "from time import sleep as nap\nfrom toolcrib import tool\n\n"
+    hanging += "@tool(timeout_seconds=0.2)\ndef wait(seconds: float) -> None:\n    'Wait.'\n    nap(seconds)\n"
+    (plugins / "hanging.py").write_text(hanging)
+    answer = shell("toolcrib", "tools", "run", "wait", "--seconds", "3000")
+    assert answer.status == 1
+    assert "its thread is still running" in one_sentence(answer)
+
+
+def test_a_broken_plugin_is_told_and_stops_nobody(cli: Cli, plugins: Path):
+    (plugins / "bad.py").write_text("import nothing_of_that_name")
+    answer = cli("tools", "run", "add", "--a", "1")
+    assert answer.json == 2
+    assert "warning: plugin" in one_sentence(answer)
+    assert "bad.py" in answer.err
+
+
+def test_a_catalogued_tool_runs_by_its_binding(cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch):
+    spec = {
+        "name": "shout",
+        "description": "Write in capitals.",
+        "parameters": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+        "binding": {"python": "shouting:shout"},
+    }
+    (home / "shouting.py").write_text("def shout(text: str) -> str:\n    'Shout.'\n    return text.upper()\n")
+    (home / "shout.json").write_text(json.dumps(spec))
+    monkeypatch.syspath_prepend(str(home))
+    assert cli("tools", "add", "-f", "shout.json").status == 0
+    refused = cli("tools", "run", "shout", "--text", "hey")
+    assert refused.status != 0
+    assert "shouting" in one_sentence(refused)
+    monkeypatch.setenv("TOOLCRIB_PYTHON_MODULES", "shouting")
+    assert cli("tools", "run", "shout", "--text", "hey").json == "HEY"
+
+
+def test_a_tool_that_is_only_described_says_so(cli: Cli):
+    cli("tools", "add", "--samples")
+    answer = cli("tools", "run", "scrapy")
+    assert answer.status == 4
+    assert "'scrapy'" in one_sentence(answer)
+    cli("tools", "add", "--samples", program="brain")
+    assert cli("tools", "run", "scrapy", program="brain").status == 4
+
+
+def test_an_installed_plugin_is_found(tmp_path: Path):
+    """A package with an entry point is installed and its tools run, all in processes of their own."""
+    site = tmp_path / "site"
+    options = "--quiet --no-deps --no-build-isolation --disable-pip-version-check --no-index --target"
+    install = [sys.executable, "-m", "pip", "install", *options.split(), str(site), str(ROOT / "examples/plugin")]
+    subprocess.run(install, check=True, timeout=100)
+    environment = os.environ | {"PYTHONPATH": str(site)}
+
+    def run(*arguments: str) -> object:
+        command = [str(BIN / "toolcrib"), "tools", "run", *arguments]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment, timeout=60)
+        return json.loads(done.stdout)
+
+    rolled = run("roll-dice", "--sides", "6", "--count", "3")
+    assert isinstance(rolled, list)
+    assert len(rolled) == 3
+    assert all(1 <= number <= 6 for number in rolled)
+    assert run("reverse", "--text", "abc") == "cba"
+    assert run("shout", "--text", "hi", "--marks", "2") == "HI!!"

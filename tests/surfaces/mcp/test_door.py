@@ -1,0 +1,140 @@
+"""The MCP door, asked by the SDK's own client."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from toolcrib import Binding, ToolRegistry, ToolSpec, tool
+from toolcrib.adapters.stores.memory import MemoryStore
+from toolcrib.calling.call import Guard
+from toolcrib.catalogue import Catalogue
+from toolcrib.define import as_tool
+from toolcrib.surfaces.mcp import CatalogueToolbox, RegistryToolbox, build_server
+
+mcp = pytest.importorskip("mcp")
+
+PROGRAM = "from toolcrib.surfaces.cli import main; main()"
+
+
+@tool
+async def add(a: int, b: int = 1) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@tool(safety_level="dangerous")
+async def wipe() -> None:
+    """Wipe."""
+
+
+async def ask(toolbox: Any) -> tuple[list[Any], Any, Any, Any]:
+    from mcp import Client
+
+    async with Client(build_server(toolbox)) as client:
+        tools = (await client.list_tools()).tools
+        return (
+            tools,
+            await client.call_tool("add", {"a": 2}),
+            await client.call_tool("add", {"a": "2"}),
+            await client.call_tool("wipe", {}),
+        )
+
+
+async def test_a_registry_through_the_door() -> None:
+    tools, good, wrong, refused = await ask(RegistryToolbox(ToolRegistry([add, wipe])))
+    assert [each.name for each in tools] == ["add", "wipe"]
+    assert tools[0].input_schema["required"] == ["a"] and tools[0].output_schema is not None
+    assert good.structured_content == {"result": 3} and not good.is_error
+    assert wrong.is_error and "argument 'a'" in wrong.content[0].text
+    assert refused.is_error and "above the allowed" in refused.content[0].text
+
+
+async def test_a_catalogue_hands_out_what_it_can_run() -> None:
+    catalogue = Catalogue(MemoryStore(), bind=lambda spec: {"add": add, "wipe": wipe}[spec.name])
+    for made in (add, wipe):
+        catalogue.publish(as_tool(made).spec.with_changes(binding=Binding(python=f"somewhere:{made.name}")))
+    catalogue.publish(ToolSpec(name="only-described", description="Nothing runs it."))
+    tools, good, wrong, _ = await ask(CatalogueToolbox(catalogue, Guard()))
+    assert [each.name for each in tools] == ["add", "wipe"]
+    assert good.structured_content == {"result": 3} and wrong.is_error
+
+
+async def test_many_tools_come_in_pages() -> None:
+    from mcp import Client
+
+    async def run() -> None: ...
+
+    registry = ToolRegistry([tool(name=f"t{n}", description="T.")(run) for n in range(450)])
+    names: list[str] = []
+    async with Client(build_server(RegistryToolbox(registry))) as client:
+        page = await client.list_tools()
+        names.extend(each.name for each in page.tools)
+        while page.next_cursor:
+            page = await client.list_tools(cursor=page.next_cursor)
+            names.extend(each.name for each in page.tools)
+    assert names == [f"t{n}" for n in range(450)]
+
+
+async def test_over_standard_input_and_output(tmp_path: Path) -> None:
+    from mcp import Client, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    (tmp_path / "plugin.py").write_text(
+        "from toolcrib import tool\n"
+        "@tool\n"
+        "async def shout(text: str) -> str:\n"
+        "    'Shout.'\n"
+        "    print('noise that must not reach the protocol')\n"
+        "    return text.upper()\n"
+    )
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-c", PROGRAM, "mcp"],
+        env={"TOOLCRIB_PLUGINS_DIR": str(tmp_path), "TOOLCRIB_STORE": "memory:", "HOME": str(tmp_path)},
+    )
+    async with Client(stdio_client(server)) as client:
+        assert "shout" in [each.name for each in (await client.list_tools()).tools]
+        answer = await client.call_tool("shout", {"text": "hey"})
+    assert answer.structured_content == {"result": "HEY"}
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[str]:
+    """A service of its own, on embedded defaults."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environ = {**os.environ, "TOOLCRIB_DATA_DIR": str(tmp_path), "TOOLCRIB_PLUGINS_DIR": ""}
+    command = [sys.executable, "-c", PROGRAM, "serve", "--port", str(port)]
+    process = subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(300):
+            try:
+                if httpx.get(f"{address}/healthz").status_code == 200:
+                    break
+            except httpx.TransportError:
+                time.sleep(0.1)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+async def test_over_http_behind_the_gate(service: str) -> None:
+    from mcp import Client
+
+    async with Client(f"{service}/mcp") as client:
+        assert (await client.list_tools()).tools == []
+        missing = await client.call_tool("nobody", {})
+    assert missing.is_error and "no tool is called 'nobody'" in str(missing.content)
+    hostile = httpx.post(f"{service}/mcp", json={}, headers={"origin": "http://evil.example"})
+    assert hostile.status_code == 403

@@ -1,0 +1,372 @@
+"""Who comes in, as what, how often, and from where; the same rule at every endpoint."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any, cast
+
+import httpx
+import jwt
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from tests.surfaces.rest.conftest import Serve
+
+from toolcrib.adapters.tokens import MongoTokens, Role, SqliteTokens, Tokens, issue
+from toolcrib.core.errors import SettingsError, UnauthenticatedError
+from toolcrib.settings import Settings
+from toolcrib.surfaces.auth import Access
+from toolcrib.surfaces.auth.bearer import Bearer, Issuer
+from toolcrib.surfaces.auth.origins import Origins, host_name, is_loopback
+from toolcrib.surfaces.errors import ForeignHostError, ForeignOriginError
+from toolcrib.surfaces.rest import ENDPOINTS
+from toolcrib.surfaces.rest.endpoints import Endpoint
+
+ISSUER, AUDIENCE = "https://issuer.example", "toolcrib"
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"}
+
+
+@pytest.fixture
+def tokens(settings: Settings) -> SqliteTokens:
+    return SqliteTokens(settings.data_folder / "tokens.db")
+
+
+@pytest.fixture
+async def guarded(serve: Serve, settings: Settings) -> httpx.AsyncClient:
+    return await serve(settings.with_changes("test", auth="required"))
+
+
+def token_of(tokens: Tokens, role: Role, seconds: float = 0, now: float | None = None) -> str:
+    return issue(tokens, f"a {role}", role, now=time.time() if now is None else now, seconds=seconds)[0]
+
+
+# Tokens
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "mongo"])
+def test_tokens_are_kept_hashed(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    tokens: Tokens
+    if kind == "sqlite":
+        tokens = SqliteTokens(tmp_path / "tokens.db")
+    else:
+        tokens = MongoTokens(request.getfixturevalue("mongo_database_url"))
+    token, record = issue(tokens, "ci", Role.PUBLISHER, now=100.0, seconds=50)
+    assert len(token) > 40
+    assert tokens.find(record.digest) == record
+    assert (record.name, record.role, record.expires_at) == ("ci", "publisher", 150.0)
+    other, second = issue(tokens, "you", Role.READER, now=101.0)
+    assert other != token
+    assert tokens.all() == [record, second]
+    if kind == "sqlite":
+        assert token.encode() not in (tmp_path / "tokens.db").read_bytes()
+        assert (tmp_path / "tokens.db").stat().st_mode & 0o077 == 0
+    assert tokens.revoke(record.id)
+    assert not tokens.revoke(record.id)
+    assert tokens.find(record.digest) is None
+    tokens.close()
+
+
+async def test_without_a_token_only_the_open_paths_answer(guarded: httpx.AsyncClient) -> None:
+    for path in ("/healthz", "/readyz", "/docs", "/openapi.json", "/graphql"):
+        assert (await guarded.get(path)).status_code == 200
+    answer = await guarded.get("/tools/a")
+    assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+    assert (await guarded.get("/graphql", params={"query": "{ tools { tool_id } }"})).status_code == 401
+
+
+async def request_to(client: httpx.AsyncClient, endpoint: Endpoint, headers: dict[str, str]) -> int:
+    path = endpoint.path.replace("{tool_id}", "a").replace("{version}", "1").replace("{digest}", "0" * 64)
+    body: dict[str, Any] = {}
+    if endpoint.body is not None:
+        body = {"files": {"file": b"x"}} if "multipart" in endpoint.body.media_type else {"json": {}}
+    return (await client.request(endpoint.method, path, headers=headers, **body)).status_code
+
+
+async def test_every_endpoint_keeps_the_same_rule(guarded: httpx.AsyncClient, tokens: SqliteTokens) -> None:
+    for role in Role:
+        headers = bearer(token_of(tokens, role))
+        for endpoint in ENDPOINTS:
+            status = await request_to(guarded, endpoint, headers)
+            allowed = endpoint.role is None or role.covers(endpoint.role)
+            assert (status == 403) is not allowed, (role, endpoint.method, endpoint.path, status)
+            assert status not in (401, 500)
+
+
+async def test_reading_is_one_rule(guarded: httpx.AsyncClient, tokens: SqliteTokens) -> None:
+    publisher, reader = bearer(token_of(tokens, Role.PUBLISHER)), bearer(token_of(tokens, Role.READER))
+    assert (await guarded.post("/tools", json={"tool_id": "a"}, headers=publisher)).status_code == 201
+    assert (await guarded.post("/tools", json={"tool_id": "b"}, headers=reader)).status_code == 403
+    for path in ("/tools", "/tools/a", "/tools/search?q=a", "/tools/query/by-type?type="):
+        assert (await guarded.get(path)).status_code == 401
+        assert (await guarded.get(path, headers=reader)).status_code == 200
+    events = (await guarded.get("/audit", headers=bearer(token_of(tokens, Role.ADMIN)))).json()
+    assert {event["principal"] for event in events} == {"a publisher"}
+
+
+async def test_wrong_expired_and_revoked_tokens(
+    guarded: httpx.AsyncClient, tokens: SqliteTokens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for wrong in ("Bearer tcrib_nonsense", "Bearer", "Bearer ", "Basic eDp5", "tcrib_x", "Bearer a.b.c"):
+        answer = await guarded.get("/tools/a", headers={"authorization": wrong})
+        assert answer.status_code == 401, wrong
+    expired = token_of(tokens, Role.READER, seconds=1, now=time.time() - 10)
+    assert "expired" in (await guarded.get("/tools", headers=bearer(expired))).json()["detail"]
+
+    monkeypatch.setattr("toolcrib.surfaces.auth.guard._REMEMBER_SECONDS", 0.0)
+    token, record = issue(tokens, "x", Role.READER, now=time.time())
+    assert (await guarded.get("/tools", headers=bearer(token))).status_code == 200
+    tokens.revoke(record.id)
+    assert (await guarded.get("/tools", headers=bearer(token))).status_code == 401
+
+
+async def test_guessing_tokens_is_slowed_down(guarded: httpx.AsyncClient) -> None:
+    statuses = [
+        (await guarded.get("/tools", headers=bearer(f"tcrib_guess{number}"))).status_code for number in range(40)
+    ]
+    assert statuses[0] == 401
+    assert statuses[-1] == 429
+
+
+# JWT
+
+
+class Keys:
+    def __init__(self) -> None:
+        self.rsa = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        self.ec = ec.generate_private_key(ec.SECP256R1())
+        self.ed = ed25519.Ed25519PrivateKey.generate()
+
+    def jwks(self, *names: str) -> str:
+        made: dict[str, tuple[Any, Any]] = {
+            "rsa": (jwt.algorithms.RSAAlgorithm, self.rsa),
+            "ec": (jwt.algorithms.ECAlgorithm, self.ec),
+            "ed": (jwt.algorithms.OKPAlgorithm, self.ed),
+        }
+        keys = [{**json.loads(made[n][0].to_jwk(made[n][1].public_key())), "kid": n} for n in names]
+        return json.dumps({"keys": keys})
+
+    def pem(self) -> str:
+        encoding, form = serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        return self.rsa.public_key().public_bytes(encoding, form).decode()
+
+
+@pytest.fixture(scope="module")
+def keys() -> Keys:
+    return Keys()
+
+
+def claims(**changes: Any) -> dict[str, Any]:
+    now = int(time.time())
+    return {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "exp": now + 600, "nbf": now - 5, "role": "reader"} | changes
+
+
+def signed(keys: Keys, kid: str = "rsa", **changes: Any) -> str:
+    made: dict[str, tuple[Any, str]] = {"rsa": (keys.rsa, "RS256"), "ec": (keys.ec, "ES256"), "ed": (keys.ed, "EdDSA")}
+    key, algorithm = made[kid]
+    payload = {name: value for name, value in claims(**changes).items() if value is not None}
+    return jwt.encode(payload, key, algorithm, headers={"kid": kid})
+
+
+def verifier(keys_text: str, **options: Any) -> Bearer:
+    return Bearer(Issuer(ISSUER, AUDIENCE, keys_text, **options))
+
+
+async def test_a_jwt_is_let_in_with_its_role(serve: Serve, settings: Settings, keys: Keys, tmp_path: Path) -> None:
+    (tmp_path / "jwks.json").write_text(keys.jwks("rsa", "ec", "ed"))
+    client = await serve(
+        settings.with_changes(
+            "test", auth="required", jwt_issuer=ISSUER, jwt_audience=AUDIENCE, jwt_keys=str(tmp_path / "jwks.json")
+        )
+    )
+    for kid in ("rsa", "ec", "ed"):
+        assert (await client.get("/tools", headers=bearer(signed(keys, kid)))).status_code == 200
+        assert (
+            await client.post("/tools", json={"tool_id": "a"}, headers=bearer(signed(keys, kid)))
+        ).status_code == 403
+    publisher = bearer(signed(keys, role=["other", "publisher", "reader"], sub="grace"))
+    assert (await client.post("/tools", json={"tool_id": "a"}, headers=publisher)).status_code == 201
+    admin = bearer(signed(keys, role="admin"))
+    assert {event["principal"] for event in (await client.get("/audit", headers=admin)).json()} == {"grace"}
+    assert (await client.get("/tools", headers=bearer(signed(keys, exp=1)))).status_code == 401
+
+
+def test_a_valid_jwt_says_who(keys: Keys) -> None:
+    principal, expires = verifier(keys.pem()).verify(signed(keys))
+    assert (principal.name, principal.role) == ("ada", Role.READER)
+    assert expires > time.time()
+    nested = verifier(keys.pem(), role_claim="realm.roles").verify(signed(keys, realm={"roles": ["admin"]}))
+    assert nested[0].role is Role.ADMIN
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"exp": 1}, {"nbf": 4_000_000_000}, {"aud": "other"}, {"iss": "https://other.example"}, {"exp": None},
+        {"aud": None}, {"iss": None}, {"sub": None}, {"role": None}, {"role": "emperor"}, {"role": {"a": 1}},
+    ],
+)  # fmt: skip
+def test_a_jwt_with_wrong_claims_is_refused(keys: Keys, changes: dict[str, Any]) -> None:
+    with pytest.raises(UnauthenticatedError):
+        verifier(keys.pem()).verify(signed(keys, **changes))
+
+
+def test_forged_jwts_are_refused(keys: Keys) -> None:
+    check = verifier(keys.pem())
+    stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    unsigned = jwt.encode(claims(), cast("Any", None), "none")
+    good = signed(keys)
+    head, _, signature = good.split(".")
+    payload = jwt.utils.base64url_encode(json.dumps(claims(role="admin")).encode()).decode()
+    for forged in (
+        jwt.encode(claims(), stranger, "RS256"),
+        unsigned,
+        # the public key as an HMAC secret: the classical confusion
+        _hmac_with_public_key(keys.pem()),
+        f"{head}.{payload}.{signature}",
+        good[:-6],
+        "x.y.z",
+        "",
+    ):
+        with pytest.raises(UnauthenticatedError):
+            check.verify(forged)
+
+
+def _hmac_with_public_key(pem: str) -> str:
+    import hashlib
+    import hmac
+
+    encode = jwt.utils.base64url_encode
+    head = encode(json.dumps({"alg": "HS256", "typ": "JWT"}).encode())
+    body = encode(json.dumps(claims(role="admin")).encode())
+    seal = encode(hmac.new(pem.encode(), head + b"." + body, hashlib.sha256).digest())
+    return (head + b"." + body + b"." + seal).decode()
+
+
+def test_an_algorithm_that_is_not_listed_is_refused(keys: Keys, tmp_path: Path) -> None:
+    (tmp_path / "jwks.json").write_text(keys.jwks("rsa", "ec"))
+    check = verifier(str(tmp_path / "jwks.json"), algorithms=("ES256",))
+    assert check.verify(signed(keys, "ec"))[0].name == "ada"
+    with pytest.raises(UnauthenticatedError):
+        check.verify(signed(keys, "rsa"))
+    with pytest.raises(SettingsError, match="HS256"):
+        Issuer(ISSUER, AUDIENCE, "x", ("HS256",))
+
+
+def test_new_keys_of_the_issuer_are_fetched(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+    served = [keys.jwks("rsa")]
+    fetched: list[str] = []
+
+    def fetch(url: str) -> bytes:
+        fetched.append(url)
+        return served[0].encode()
+
+    check = Bearer(Issuer(ISSUER, AUDIENCE, "https://issuer.example/jwks"), fetch)
+    assert check.verify(signed(keys, "rsa"))[0].name == "ada"
+    with pytest.raises(UnauthenticatedError):
+        check.verify(signed(keys, "ec"))
+    assert len(fetched) == 1, "an unknown key is not a reason to ask the issuer again at once"
+    served[0] = keys.jwks("rsa", "ec")
+    monkeypatch.setattr("toolcrib.surfaces.auth.bearer._REFETCH_SECONDS", 0.0)
+    assert check.verify(signed(keys, "ec"))[0].name == "ada"
+    assert len(fetched) == 2
+
+
+@pytest.mark.parametrize("text", ["-----BEGIN PRIVATE KEY-----", "{}", "[]", '{"keys": 1}', "/no/such/file"])
+def test_wrong_keys_are_told_at_the_start(text: str, tmp_path: Path) -> None:
+    if text.startswith(("{", "[")):
+        (tmp_path / "keys").write_text(text)
+        text = str(tmp_path / "keys")
+    with pytest.raises(SettingsError):
+        verifier(text)
+
+
+# Binding
+
+
+def test_elsewhere_than_loopback_needs_credentials() -> None:
+    with pytest.raises(SettingsError, match="open to everybody"):
+        Access.for_binding("0.0.0.0", "auto", has_credentials=False)
+    assert not Access.for_binding("0.0.0.0", "auto", has_credentials=True).open_to_local
+    assert Access.for_binding("127.0.0.1", "auto", has_credentials=True).open_to_local
+    assert not Access.for_binding("127.0.0.1", "required", has_credentials=True).open_to_local
+    with pytest.raises(SettingsError):
+        Access.for_binding("127.0.0.1", "auto", has_credentials=False, hosts=("tools.example.org",))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "[::1]", "127.9.9.9", "a.localhost"])
+def test_loopback_names(host: str) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    "host", ["0.0.0.0", "::", "example.org", "localhost.evil.org", "127.0.0.1.evil.org", "10.0.0.1", ""]
+)
+def test_names_that_are_not_loopback(host: str) -> None:
+    assert not is_loopback(host)
+
+
+def test_host_names() -> None:
+    assert [host_name(text) for text in ("A.b:80", "[::1]:80", "[::1]", "a", "::1")] == [
+        "a.b",
+        "::1",
+        "::1",
+        "a",
+        "::1",
+    ]
+
+
+def check(origins: Origins, host: str, origin: str = "", site: str = "", mode: str = "", method: str = "GET") -> None:
+    origins.check(host, origin, site, mode, method)
+
+
+def test_foreign_pages_are_kept_out() -> None:
+    local = Origins()
+    check(local, "localhost:8000")
+    check(local, "localhost:8000", "http://localhost:8000")
+    check(local, "127.0.0.1:8000", site="same-origin")
+    check(local, "127.0.0.1:8000", site="none")
+    check(local, "127.0.0.1:8000", site="cross-site", mode="navigate")
+    for host in ("evil.org", "evil.org:8000", "127.0.0.1.evil.org", ""):
+        with pytest.raises(ForeignHostError):
+            check(local, host)
+    for origin in ("http://evil.org", "null", "http://localhost:9000", "file://localhost:8000"):
+        with pytest.raises(ForeignOriginError):
+            check(local, "localhost:8000", origin)
+    with pytest.raises(ForeignOriginError):
+        check(local, "localhost:8000", site="cross-site", mode="no-cors")
+    with pytest.raises(ForeignOriginError):
+        check(local, "localhost:8000", site="cross-site", mode="navigate", method="POST")
+    public = Origins(("tools.example.org",), ("https://app.example.org",))
+    check(public, "tools.example.org")
+    check(public, "tools.example.org", "https://app.example.org")
+
+
+async def test_the_service_keeps_foreign_pages_out(client: httpx.AsyncClient) -> None:
+    for path in ("/tools/a", "/healthz", "/tools", "/nowhere"):
+        rebound = await client.get(path, headers={"host": "evil.org:8000"})
+        assert (rebound.status_code, rebound.json()["code"]) == (421, "foreign_host")
+        foreign = await client.get(path, headers={"origin": "http://evil.org"})
+        assert (foreign.status_code, foreign.json()["code"]) == (403, "foreign_origin")
+    simple = {"origin": "http://evil.org", "content-type": "text/plain"}
+    assert (await client.post("/tools", content=b'{"tool_id": "x"}', headers=simple)).status_code == 403
+    plain = await client.post("/tools", content=b'{"tool_id": "x"}', headers={"content-type": "text/plain"})
+    assert plain.status_code == 415
+
+
+# Rates
+
+
+async def test_requests_are_limited_per_caller(serve: Serve, settings: Settings, tokens: SqliteTokens) -> None:
+    client = await serve(settings.with_changes("test", auth="required", rate=1, burst=5))
+    ada, bob = bearer(token_of(tokens, Role.READER)), bearer(token_of(tokens, Role.READER))
+    statuses = [(await client.get("/tools", headers=ada)).status_code for _ in range(8)]
+    assert statuses[:5] == [200] * 5
+    assert 429 in statuses[5:]
+    limited = await client.get("/tools/a", headers=ada)
+    assert (limited.status_code, limited.json()["code"]) == (429, "rate_limited")
+    assert int(limited.headers["retry-after"]) >= 1
+    assert (await client.get("/tools", headers=bob)).status_code == 200

@@ -1,0 +1,126 @@
+"""Waiting, asking, ending, noting."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from tests.toolsets.browser.conftest import Agent
+from tests.toolsets.browser.pages import Web
+
+from toolcrib.toolsets.browser.tools import system
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_wait_is_never_longer_than_half_a_minute(agent: Agent, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert system.LONGEST_WAIT == 30
+    done = await agent("wait", seconds=0.2)
+    assert 200 <= done["waited_ms"] < 2000
+    assert done["clamped"] is False
+    monkeypatch.setattr(system, "LONGEST_WAIT", 0.1)
+    done = await agent("wait", seconds=60)
+    assert done["clamped"] is True
+    assert done["waited_ms"] < 2000
+    monkeypatch.undo()
+    await agent("goto", url=f"{web.url}/spa")
+    await agent("click", selector="Settings")
+    assert (await agent("wait", seconds=5, selector="Save settings"))["matched"]["selector"] == "#late"
+
+
+async def test_wait_for_selector(agent: Agent, web: Web) -> None:
+    await agent("goto", url=f"{web.url}/spa")
+    await agent("click", selector="Settings")
+    assert (await agent("wait_for_selector", selector="#late"))["matched"]["name"] == "Save settings"
+    assert (await agent("wait_for_selector", selector="#late", state="attached"))["waited_ms"] < 1000
+    result = await agent.try_("wait_for_selector", selector="#late", state="hidden", timeout=200)
+    assert result.error_code == "timeout"
+    await agent.js("setTimeout(() => late.remove(), 200)")
+    assert (await agent("wait_for_selector", selector="#late", state="detached"))["matched"] is None
+    result = await agent.try_("wait_for_selector", selector="#late", timeout=200)
+    assert result.error_code == "element_not_found"
+
+
+async def test_wait_for_text(agent: Agent, web: Web) -> None:
+    await agent("goto", url=f"{web.url}/spa")
+    await agent("click", selector="Settings")
+    assert (await agent("wait_for_text", text="settings  VIEW"))["gone"] is False
+    await agent.js("setTimeout(() => { view.textContent = '' }, 200)")
+    assert (await agent("wait_for_text", text="Settings view", gone=True))["waited_ms"] >= 100
+    result = await agent.try_("wait_for_text", text="never", timeout=200)
+    assert (result.error_code, result.metadata["retryable"]) == ("timeout", True)
+
+
+@pytest.mark.parametrize("url", ["/spa/settings", "**/spa/*", "/spa/set+ings$/"])
+async def test_wait_for_url(agent: Agent, web: Web, url: str) -> None:
+    await agent("goto", url=f"{web.url}/spa")
+    await agent.js("setTimeout(() => history.pushState({}, '', '/spa/settings'), 200)")
+    assert (await agent("wait_for_url", url=url))["url"] == f"{web.url}/spa/settings"
+    result = await agent.try_("wait_for_url", url="/elsewhere", timeout=200)
+    assert result.error_code == "timeout"
+    assert "/spa/settings" in (result.error or "")
+
+
+async def test_wait_for_network_idle(agent: Agent, web: Web) -> None:
+    await agent("goto", url=web.url)
+    await agent.js("void fetch('/slow?ms=700').then((r) => r.text()).then(() => { document.title = 'fetched' })")
+    assert (await agent("wait_for_network_idle"))["idle"] is True
+    assert await agent.js("document.title") == "fetched"
+    await agent.js("void setInterval(() => fetch('/api/user?' + Math.random()), 50)")
+    assert (await agent.try_("wait_for_network_idle", timeout=900)).error_code == "timeout"
+
+
+async def test_complete_and_fail_end_the_task(agent: Agent) -> None:
+    done = await agent.try_("complete", summary="Found it", result={"price": 3})
+    assert (done.success, done.data, done.is_terminal) == (True, {"summary": "Found it", "result": {"price": 3}}, True)
+    assert agent.session.task["status"] == "complete"
+    failed = await agent.try_("fail", reason="The shop is closed", recoverable=True)
+    assert (failed.success, failed.error, failed.error_code, failed.is_terminal) == (
+        False,
+        "The shop is closed",
+        "task_failed",
+        True,
+    )
+    assert failed.metadata["recoverable"] is True
+    assert (await agent.try_("fail", reason="No")).metadata["recoverable"] is False
+
+
+async def test_ask_user(agent: Agent) -> None:
+    assert (await agent.try_("ask_user", question="Which?")).error_code == "missing_config"
+    asked = []
+
+    async def answer(question: str) -> str:
+        asked.append(question)
+        return "Work"
+
+    agent.session.ask_user = answer
+    assert (await agent("ask_user", question="Which?", choices=["work", "private"]))["answer"] == "Work"
+    assert asked == ["Which? (work / private)"]
+    assert (await agent.try_("ask_user", question="Which?", choices=["red"])).error_code == "invalid_arguments"
+
+
+async def test_log(agent: Agent, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="toolcrib.browser"):
+        assert (await agent("log", message="three candidates", level="warning"))["count"] == 1
+    assert ("toolcrib.browser", logging.WARNING, "default: three candidates") in caplog.record_tuples
+
+
+async def test_debug(agent: Agent, web: Web) -> None:
+    await agent("goto", url=f"{web.url}/noisy")
+    await agent("wait_for_network_idle")
+    await agent("log", message="noted")
+    told = await agent("debug")
+    assert told["tabs"] == [{"tab": "t1", "url": f"{web.url}/noisy", "crashed": False}]
+    assert any("something is off" in str(entry) for entry in told["console_errors"])
+    assert any("/status/500" in entry["url"] for entry in told["failed_requests"])
+    assert told["last_calls"][0] == {"tool": "goto", "success": True, "error_code": ""}
+    assert told["notes"] == [{"level": "info", "message": "noted"}]
+
+
+async def test_highlight(agent: Agent, web: Web) -> None:
+    await agent("goto", url=web.url)
+    done = await agent("highlight", selector="Count", color="blue", seconds=0.3)
+    assert done["box"]["width"] > 0
+    assert await agent.js("counter.style.outlineColor") == "blue"
+    await agent("wait", seconds=0.5)
+    assert await agent.js("counter.style.outline") == ""
