@@ -113,7 +113,7 @@ def settings_page() -> str:
 
 def errors_page() -> str:
     from toolcrib.core import errors
-    from toolcrib.surfaces.errors import ANSWERS, answer_for
+    from toolcrib.surfaces import errors as door_errors
 
     tree = (errors.__doc__ or "").split("\n\n")[1]
     lines = [
@@ -129,12 +129,15 @@ def errors_page() -> str:
         "What each means at each door:",
     ]
     rows = []
-    for kind in ANSWERS:
-        answer = answer_for(kind)
-        code, retryable = getattr(kind, "code", ""), getattr(kind, "retryable", False)
-        rows.append(
-            (f"`{kind.__name__}`", f"`{code}`", "yes" if retryable else "", answer.http, answer.rpc, answer.exit)
-        )
+    kinds = dict.fromkeys(
+        kind
+        for module in (errors, door_errors)
+        for kind in vars(module).values()
+        if isinstance(kind, type) and issubclass(kind, errors.ToolcribError)
+    )
+    for kind in kinds:
+        answer, retryable = kind.answer, "yes" if kind.retryable else ""
+        rows.append((f"`{kind.__name__}`", f"`{kind.code}`", retryable, answer.http, answer.rpc, int(answer.exit)))
     lines.append(_table(("Error", "Code", "Retry helps", "HTTP", "JSON-RPC", "Exit"), rows))
     return _page(lines)
 

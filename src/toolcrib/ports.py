@@ -1,23 +1,21 @@
 """What Toolcrib needs from the world: small protocols, each with a memory implementation that is also the test's fake.
 
 All of them are synchronous. An implementation whose calls leave the process says ``remote = True``, and an async
-caller then runs it in a thread (:func:`call`).
+caller then runs it in a thread (:mod:`toolcrib.calling.blocking`).
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from toolcrib.core.query import Filter
-
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
+    from toolcrib.core.tokens import TokenRecord
 
 Action = Literal["create", "update", "delete", "run", "read"]
+Outcome = Literal["attempt", "done", "failed", "refused", "crashed"]
 
 
 # Policy: may this be done?
@@ -31,6 +29,8 @@ class PolicyRequest:
     spec: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The tool as JSON values, credentials left out."""
     digest: str = ""
+    roles: tuple[str, ...] = ()
+    """What the principal is, as their token says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Policy(Protocol):
     remote: bool
 
     def decide(self, request: PolicyRequest) -> Decision:
-        """Yes or no with its reason. Raises PolicyUnavailableError where nobody could be asked."""
+        """Yes or no with its reason. Raises PolicyUnavailableError if nobody could be asked."""
         ...
 
 
@@ -59,7 +59,7 @@ class AuditEvent(NamedTuple):
     principal: str
     action: Action
     tool: str
-    outcome: Literal["attempt", "done", "failed", "refused", "crashed"]
+    outcome: Outcome
     detail: str = ""
 
 
@@ -102,6 +102,27 @@ class Seal(Protocol):
     def open(self, sealed: str, context: str) -> Any:
         """The value again. Raises SettingsError where the key is gone, StoreError where the text was tampered with."""
         ...
+
+
+# Tokens: who may come in
+
+
+class Tokens(Protocol):
+    remote: bool
+
+    def add(self, record: TokenRecord) -> None: ...
+
+    def find(self, digest: str) -> TokenRecord | None: ...
+
+    def all(self) -> list[TokenRecord]:
+        """Every token, oldest first."""
+        ...
+
+    def revoke(self, token_id: str) -> bool:
+        """Whether there was such a token."""
+        ...
+
+    def close(self) -> None: ...
 
 
 # Store: tools that outlive the process
@@ -156,10 +177,30 @@ class OutboxEntry:
     last_error: str = ""
 
 
-class Store(Protocol):
+class Outbox(Protocol):
+    """Events that were committed together with their change and wait for delivery."""
+
+    def outbox(self, *, limit: int = 100) -> list[OutboxEntry]:
+        """What waits for delivery, oldest first."""
+        ...
+
+    def acknowledge(self, sequence: int) -> None:
+        """Delivered: the entry goes away. An unknown one is a no-op."""
+        ...
+
+    def postpone(self, sequence: int, *, not_before: float, error: str) -> None:
+        """Not delivered: one more attempt is counted. An unknown one is a no-op."""
+        ...
+
+
+class Store(Outbox, Protocol):
     """Documents by name with their history and an outbox. Every write is durable when ``commit`` returns."""
 
     remote: bool
+
+    def generation(self) -> object | None:
+        """Equal values: nothing was written between the two calls, by anybody. None if the store cannot tell."""
+        ...
 
     def get(self, name: str) -> Record | None: ...
 
@@ -183,18 +224,6 @@ class Store(Protocol):
 
     def history(self, name: str) -> list[Record]:
         """Every version of a name, newest first, the current one and deletions included."""
-        ...
-
-    def outbox(self, *, limit: int = 100) -> list[OutboxEntry]:
-        """What waits for delivery, oldest first."""
-        ...
-
-    def acknowledge(self, sequence: int) -> None:
-        """Delivered: the entry goes away. An unknown one is a no-op."""
-        ...
-
-    def postpone(self, sequence: int, *, not_before: float, error: str) -> None:
-        """Not delivered: one more attempt is counted. An unknown one is a no-op."""
         ...
 
     def ping(self) -> None:
@@ -253,12 +282,3 @@ class Index(Protocol):
     def search(self, text: str, *, limit: int = 10) -> list[Match]:
         """Best first; scores from 0 to 1."""
         ...
-
-
-async def call(
-    port: Policy | Audit | Store | Blobs | Index, method: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs
-) -> _T:
-    """Call a port's method from async code: here where it is local, in a thread where it leaves the process."""
-    if port.remote:
-        return await asyncio.to_thread(method, *args, **kwargs)
-    return method(*args, **kwargs)

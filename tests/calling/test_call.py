@@ -130,7 +130,7 @@ async def test_approval_may_be_sync_or_async_and_only_true_is_yes() -> None:
 async def test_a_refused_caller_learns_nothing_of_the_schema() -> None:
     registry = ToolRegistry(TOOLS, policy=Rules())
     eve = await registry.execute("add", {"wrong": 1}, context=ToolContext("eve"))
-    assert failing(eve) == ("denied", "rule-7 refuses to run 'add': eve is not trusted")
+    assert failing(eve) == ("denied", "the policy does not let 'eve' run 'add': eve is not trusted")
     ann = await registry.execute("add", {"wrong": 1}, context=ToolContext("ann"))
     assert failing(ann)[0] == "invalid_arguments"
 

@@ -36,13 +36,13 @@ class Shop:
         self.blobs = Watched(open_blobs(f"file://{folder}/blobs"))
         self.catalogue = Catalogue(MemoryStore(), cleanups=[remove_bundle(self.blobs)], **options)
 
-    def upload(self, content: bytes, **options: Any) -> Entry:
+    def upload(self, content: bytes, catalogue: Catalogue | None = None, **options: Any) -> Entry:
         path = self.folder / "upload.zip"
         path.write_bytes(content)
         return ingest(
             path,
             blobs=self.blobs,
-            catalogue=self.catalogue,
+            catalogue=catalogue or self.catalogue,
             link_for=lambda digest: bundle_link("https://tools.example.org", digest),
             **options,
         )
@@ -153,9 +153,9 @@ def test_a_refused_upload_leaves_no_blob(tmp_path: Path) -> None:
 
 def test_a_refused_upload_does_not_take_another_tools_code_along(shop: Shop) -> None:
     shop.upload(bundle())
-    shop.catalogue._guard = type(shop.catalogue._guard)(Refusing(), None, time.time)
+    refusing = Catalogue(shop.catalogue.store, policy=Refusing())
     with pytest.raises(DeniedError):
-        shop.upload(bundle(spec={**SPEC, "tool_id": "twin"}))
+        shop.upload(bundle(spec={**SPEC, "tool_id": "twin"}), refusing)
     assert len(shop.kept()) == 1
 
 

@@ -142,14 +142,14 @@ def test_the_webhooks_answer_about_the_same_tool_may_hold_for_a_while(settings: 
     receiver = Receiver()
     receiver.answer = lambda _: (200, {}, b'{"allow": true}')
     given = settings.with_changes("test", policy="webhook", policy_webhook_url=receiver.url, policy_webhook_cache=60.0)
-    policy = open_policy(given)
+    policy, close = open_policy(given)
     assert policy is not None
     for _ in range(3):
         assert policy.decide(PolicyRequest("ann", "run", "weather", {}, digest="d1")).allow
     assert policy.decide(PolicyRequest("ann", "run", "weather", {}, digest="d2")).allow
     catalogue = open_catalogue("memory:", given)
     catalogue.close()
-    policy.close()  # type: ignore[attr-defined]
+    close()
     receiver.stop()
     assert len(receiver.received) == 2
 

@@ -1,98 +1,20 @@
-"""API tokens: who may come in, and as what.
+"""Where API tokens are kept.
 
-A token is shown once, when it is made. What is kept is its SHA-256; a token is 256 random bits, so there is nothing
-to guess and no need for a slow hash. Embedded stores keep them in ``tokens.db`` in the data folder; on MongoDB they
-live in the same database as the tools, so that every replica knows them.
+Embedded stores keep them in ``tokens.db`` in the data folder; on MongoDB they live in the same database as the tools,
+so that every replica knows them.
 """
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 import sqlite3
 import threading
 from contextlib import closing
-from dataclasses import asdict, dataclass
-from enum import StrEnum
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from toolcrib.core.errors import MissingDependencyError, SettingsError, StoreError
-
-PREFIX = "tcrib_"
-
-
-class Role(StrEnum):
-    """Each may do what those before it may: read; change and run; see the audit log and mind the tokens."""
-
-    READER = "reader"
-    PUBLISHER = "publisher"
-    ADMIN = "admin"
-
-    def covers(self, needed: Role) -> bool:
-        return _RANKS[self] >= _RANKS[needed]
-
-    @classmethod
-    def parse(cls, text: str) -> Role:
-        try:
-            return cls(text)
-        except ValueError:
-            raise SettingsError(f"{text!r} is not a role; use 'reader', 'publisher' or 'admin'") from None
-
-
-_RANKS = {role: rank for rank, role in enumerate(Role)}
-
-
-@dataclass(frozen=True, slots=True)
-class TokenRecord:
-    id: str
-    """Short and public: it names the token in lists, logs and ``revoke``."""
-    name: str
-    """Who holds it: the principal of every request made with it."""
-    role: str
-    digest: str
-    created_at: float
-    expires_at: float = 0.0
-    """0 where it never expires."""
-
-
-class Tokens(Protocol):
-    remote: bool
-
-    def add(self, record: TokenRecord) -> None: ...
-
-    def find(self, digest: str) -> TokenRecord | None: ...
-
-    def all(self) -> list[TokenRecord]:
-        """Every token, oldest first."""
-        ...
-
-    def revoke(self, token_id: str) -> bool:
-        """Whether there was such a token."""
-        ...
-
-    def close(self) -> None: ...
-
-
-def digest_of(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
-
-
-def issue(tokens: Tokens, name: str, role: Role, *, now: float, seconds: float = 0.0) -> tuple[str, TokenRecord]:
-    """A new token, the only time that it can be seen, and what is kept of it."""
-    if not name or len(name) > 128 or not name.isprintable():
-        raise SettingsError(f"{name!r:.80} is not a token's name; use 1 to 128 printable characters")
-    token = PREFIX + secrets.token_urlsafe(32)
-    record = TokenRecord(
-        id=secrets.token_hex(6),
-        name=name,
-        role=role.value,
-        digest=digest_of(token),
-        created_at=now,
-        expires_at=now + seconds if seconds > 0 else 0.0,
-    )
-    tokens.add(record)
-    return token, record
+from toolcrib.core.errors import MissingDependencyError, StoreError
+from toolcrib.core.tokens import TokenRecord
 
 
 class SqliteTokens:
@@ -186,10 +108,3 @@ class MongoTokens:
 
 def _from_mongo(document: dict[str, Any]) -> TokenRecord:
     return TokenRecord(digest=document.pop("_id"), **document)
-
-
-def open_tokens(store_url: str, data_dir: Path) -> Tokens:
-    """Where the tokens of a store's service are kept."""
-    if store_url.startswith(("mongodb:", "mongodb+srv:")):
-        return MongoTokens(store_url)
-    return SqliteTokens(data_dir / "tokens.db")

@@ -13,8 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
 
+from toolcrib.calling.authorising import Authoriser
+from toolcrib.calling.call import Approve, Calls
+from toolcrib.calling.recording import Recorder
 from toolcrib.catalogue import Catalogue
 from toolcrib.core.errors import DeniedError, SettingsError, ToolValidationError
+from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.settings import Settings, load_settings
@@ -25,7 +29,7 @@ if TYPE_CHECKING:
     from toolcrib.adapters.runners.bundle import BundleHouse
     from toolcrib.adapters.runners.unpacking import BundleCache
     from toolcrib.core.tool import Runner
-    from toolcrib.ports import AuditLog, Blobs, Index, Policy, Seal, Store
+    from toolcrib.ports import AuditLog, Blobs, Index, Policy, Seal, Store, Tokens
 
 SHIPPED_MODULES = ("toolcrib.toolsets",)
 """What python bindings may always import: the tools that come with Toolcrib."""
@@ -50,7 +54,7 @@ def open_catalogue(
     settings = settings or load_settings()
     if url is not None:
         settings = settings.with_changes("argument", store=url)
-    policy = open_policy(settings)
+    policy, close_policy = open_policy(settings)
     binder = Binder(settings, functions or {}, python_modules)
     with ExitStack() as undo:
         store = open_store(settings.store_url)
@@ -65,7 +69,7 @@ def open_catalogue(
             seal=open_seal(settings, shared=store.remote),
             bind=binder,
             cleanups=[binder.forget, *cleanups],
-            closing=[audit.close, getattr(policy, "close", lambda: None), binder.close],
+            closing=[audit.close, close_policy, binder.close],
             announce=bool(settings.events_receiver),
         )
         binder.credentials = catalogue.credentials
@@ -121,6 +125,17 @@ def open_audit(store_url: str) -> AuditLog:
     return SqliteAudit(file_path(store_url).with_suffix(".audit.db"))
 
 
+def open_tokens(settings: Settings) -> Tokens:
+    """Where the tokens of a store's service are kept."""
+    if _scheme(settings.store_url) in _MONGO:
+        from toolcrib.adapters.tokens import MongoTokens
+
+        return MongoTokens(settings.store_url)
+    from toolcrib.adapters.tokens import SqliteTokens
+
+    return SqliteTokens(settings.data_folder / "tokens.db")
+
+
 def open_seal(settings: Settings, *, shared: bool) -> Seal:
     """Seals credentials with the keys of the settings, or with one that is made in the data folder at the first need.
 
@@ -161,14 +176,27 @@ def _key_path(settings: Settings) -> Path:
     return settings.data_folder / "keys" / "seal.key"
 
 
-def open_policy(settings: Settings) -> Policy | None:
-    """Who decides, or None where everything is allowed."""
+def calls_of(catalogue: Catalogue, settings: Settings, *, approve: Approve | None = None) -> Calls:
+    """The one way to call the catalogue's tools, under the rules of the settings."""
+    return Calls(
+        catalogue.tool,
+        SafetyLevel(settings.highest_safety_level),
+        approve,
+        None if catalogue.policy is None else Authoriser(catalogue.policy),
+        None if catalogue.audit is None else Recorder(catalogue.audit),
+        remote=catalogue.remote,
+    )
+
+
+def open_policy(settings: Settings) -> tuple[Policy | None, Callable[[], None]]:
+    """Who decides, None if everything is allowed, and what closes it."""
     if settings.policy == "allow":
-        return None
+        return None, _nothing
     if settings.policy == "cedar":
         from toolcrib.adapters.policies.cedar import CedarPolicy
 
-        return CedarPolicy(Path(_needed(settings, "policy_file")).expanduser(), roles=_roles(settings.policy_roles))
+        path = Path(_needed(settings, "policy_file")).expanduser()
+        return CedarPolicy(path, roles=_roles(settings.policy_roles)), _nothing
     from toolcrib.adapters.policies.caching import CachingPolicy
     from toolcrib.adapters.policies.webhook import WebhookPolicy
 
@@ -178,7 +206,13 @@ def open_policy(settings: Settings) -> Policy | None:
         seconds=settings.policy_webhook_timeout,
         fail_open=settings.policy_webhook_open,
     )
-    return CachingPolicy(webhook, seconds=settings.policy_webhook_cache) if settings.policy_webhook_cache else webhook
+    if settings.policy_webhook_cache:
+        return CachingPolicy(webhook, seconds=settings.policy_webhook_cache), webhook.close
+    return webhook, webhook.close
+
+
+def _nothing() -> None:
+    """Nothing is held open."""
 
 
 def _roles(given: Iterable[str]) -> dict[str, list[str]]:

@@ -12,13 +12,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from toolcrib.calling.authorising import Authoriser
+from toolcrib.calling.recording import Recorder, recorded
 from toolcrib.catalogue import credentials as secrets
 from toolcrib.catalogue.announcements import EventKind, announcement
 from toolcrib.catalogue.cleaning import Cleaning
 from toolcrib.catalogue.creator import Publishable, changed_spec, checked_spec
 from toolcrib.catalogue.deleter import users_of
 from toolcrib.catalogue.entries import Entry
-from toolcrib.catalogue.guard import Guard
 from toolcrib.catalogue.reading import CatalogueReader
 from toolcrib.core.errors import (
     BreakingChangeError,
@@ -29,7 +30,8 @@ from toolcrib.core.errors import (
     ToolNotFoundError,
     ToolValidationError,
 )
-from toolcrib.core.spec import ToolSpec
+from toolcrib.core.roles import Principal, Who
+from toolcrib.core.spec import ToolSpec, digest_of
 from toolcrib.core.tool import Tool
 from toolcrib.core.versions import broken_by
 from toolcrib.ports import Action, Audit, Change, Index, Policy, Record, Seal, Store
@@ -61,6 +63,7 @@ class Catalogue(CatalogueReader):
         clock: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(store, index)
+        self._authoriser = Authoriser(policy)
         self.audit = audit
         self.policy = policy
         self._seal = seal
@@ -68,7 +71,7 @@ class Catalogue(CatalogueReader):
         self._closing = tuple(closing)
         self._announce = announce
         self._clock = clock
-        self._guard = Guard(policy, audit, clock)
+        self._recorder = None if audit is None else Recorder(audit, clock)
         self._cleaning = Cleaning(store, tuple(cleanups), keep_events=announce)
         self._bound: dict[str, tuple[str, Tool]] = {}
 
@@ -76,6 +79,16 @@ class Catalogue(CatalogueReader):
     def remote_writes(self) -> bool:
         """Whether a write leaves the process; it also asks the policy and tells the audit."""
         return self.remote or any(port is not None and port.remote for port in (self.policy, self.audit))
+
+    def as_seen_by(self, principal: Who) -> CatalogueReader:
+        """The tools that the policy lets somebody read; all of them unless it decides on reads."""
+        if not self._authoriser.decides_reads:
+            return self
+
+        def check_read(record: Record) -> None:
+            self._authoriser.check("read", record.document, digest_of(record.document), principal)
+
+        return CatalogueReader(self.store, self.index, check_read)
 
     # Running
 
@@ -100,12 +113,12 @@ class Catalogue(CatalogueReader):
 
     # Writing
 
-    def publish(self, spec: Publishable, *, replace: bool = False, force: bool = False, principal: str = "") -> Entry:
+    def publish(self, spec: Publishable, *, replace: bool = False, force: bool = False, principal: Who = "") -> Entry:
         """Add a tool; ToolExistsError where the name is taken. ``replace`` writes over it, as an update would."""
         return self.publish_many([spec], replace=replace, force=force, principal=principal)[0]
 
     def publish_many(
-        self, specs: Iterable[Publishable], *, replace: bool = False, force: bool = False, principal: str = ""
+        self, specs: Iterable[Publishable], *, replace: bool = False, force: bool = False, principal: Who = ""
     ) -> list[Entry]:
         """Add all of the tools or none."""
         checked = [checked_spec(spec) for spec in specs]
@@ -123,7 +136,7 @@ class Catalogue(CatalogueReader):
                 raise ToolExistsError(taken)
             return self._write([(spec, current[spec.name]) for spec in checked], force=force, principal=principal)
 
-        with self._guard.attempt(targets, principal) as attempt:
+        with recorded(self._recorder, targets, principal) as attempt:
             races = (ConflictError, ToolExistsError, ToolNotFoundError)
             entries = self._again(publish_once, retry_on=races if replace else ())
             attempt.detail = _written(entries)
@@ -137,7 +150,7 @@ class Catalogue(CatalogueReader):
         *,
         force: bool = False,
         expected: str | None = None,
-        principal: str = "",
+        principal: Who = "",
         **changes: Any,
     ) -> Entry:
         """Change some fields; ``change`` may compute them from the current spec.
@@ -156,16 +169,16 @@ class Catalogue(CatalogueReader):
             if spec.name != name:
                 raise ToolValidationError(f"{name!r} cannot be renamed to {spec.name!r}; publish that and delete this")
             if spec.digest == current.digest and spec.credentials == current.credentials:
-                self._guard.authorise("update", spec.to_dict(), spec.digest, principal)
+                self._authoriser.check("update", spec.to_dict(), spec.digest, principal)
                 return Entry.of(record)
             return self._write([(spec, record)], force=force, principal=principal)[0]
 
-        with self._guard.attempt({name: "update"}, principal) as attempt:
+        with recorded(self._recorder, {name: "update"}, principal) as attempt:
             entry = self._again(update_once, retry_on=(ConflictError,) if expected is None else ())
             attempt.detail = _written([entry])
         return entry
 
-    def restore(self, name: str, number: int, *, principal: str = "") -> Entry:
+    def restore(self, name: str, number: int, *, principal: Who = "") -> Entry:
         """Make an old version the current one again, also after a delete; the history grows by one.
 
         Credentials are not turned back: a tool that is there keeps those it has. What breaks is told, not refused.
@@ -177,12 +190,12 @@ class Catalogue(CatalogueReader):
             spec = ToolSpec.parse({**old.document, "credentials": dict.fromkeys(kept, secrets.MASK)})
             return self._write([(spec, record)], kept=kept, force=True, principal=principal)[0]
 
-        with self._guard.attempt({name: "update"}, principal) as attempt:
+        with recorded(self._recorder, {name: "update"}, principal) as attempt:
             entry = self._again(restore_once, retry_on=(ConflictError,))
             attempt.detail = f"version {number} again; {_written([entry])}"
         return entry
 
-    def delete(self, name: str, force: bool = False, *, expected: str | None = None, principal: str = "") -> None:
+    def delete(self, name: str, force: bool = False, *, expected: str | None = None, principal: Who = "") -> None:
         """Remove a tool and what belongs to it; ToolInUseError while others name it, unless ``force``."""
 
         def delete_once() -> Record:
@@ -190,7 +203,7 @@ class Catalogue(CatalogueReader):
             if expected is not None and record.etag != expected:
                 raise ConflictError(f"{name!r} was changed by somebody else; read it again before you delete it")
             spec = Entry.of(record).spec
-            self._guard.authorise("delete", record.document, spec.digest, principal)
+            self._authoriser.check("delete", record.document, spec.digest, principal)
             if not force and (users := users_of(name, self.store)):
                 raise ToolInUseError(name, users)
             event = self._event("tool.deleted", spec, record.document, principal)
@@ -199,7 +212,7 @@ class Catalogue(CatalogueReader):
             self.store.commit([Change(name, None, expected=record.etag, event=event)])
             return record
 
-        with self._guard.attempt({name: "delete"}, principal):
+        with recorded(self._recorder, {name: "delete"}, principal):
             record = self._again(delete_once, retry_on=(ConflictError,) if expected is None else ())
             self._forget(name)
             self._cleaning.after_delete(Entry.of(record).spec)
@@ -208,11 +221,11 @@ class Catalogue(CatalogueReader):
         """Finish the deletions that a crash interrupted; how many there were. To be called at the start."""
         return self._cleaning.recover()
 
-    def reseal(self, *, principal: str = "") -> int:
+    def reseal(self, *, principal: Who = "") -> int:
         """Seal every credential again with the newest key; how many tools that touched."""
         names = [entry.name for entry in self.entries() if entry.document["credentials"]]
         for name in names:
-            with self._guard.attempt({name: "update"}, principal) as attempt:
+            with recorded(self._recorder, {name: "update"}, principal) as attempt:
                 self._again(lambda name=name: self._reseal_once(name), retry_on=(ConflictError,))  # type: ignore[misc]
                 attempt.detail = "credentials sealed again"
         return len(names)
@@ -229,7 +242,7 @@ class Catalogue(CatalogueReader):
         specs: Sequence[tuple[ToolSpec, Record | None]],
         *,
         force: bool,
-        principal: str,
+        principal: Who,
         kept: Mapping[str, str] | None = None,
     ) -> list[Entry]:
         """Each spec over the record that was read before, in one commit."""
@@ -240,10 +253,10 @@ class Catalogue(CatalogueReader):
         return [Entry.of(record, broke) for record, (_, broke) in zip(records, prepared, strict=True)]
 
     def _prepared(
-        self, spec: ToolSpec, record: Record | None, kept: Mapping[str, str] | None, force: bool, principal: str
+        self, spec: ToolSpec, record: Record | None, kept: Mapping[str, str] | None, force: bool, principal: Who
     ) -> tuple[Change, list[str]]:
         document = spec.to_dict()
-        self._guard.authorise("update" if record else "create", document, spec.digest, principal)
+        self._authoriser.check("update" if record else "create", document, spec.digest, principal)
         broke = broken_by(Entry.of(record).spec, spec) if record else []
         if broke and not force:
             raise BreakingChangeError(spec.name, broke)
@@ -256,10 +269,11 @@ class Catalogue(CatalogueReader):
         return Change(spec.name, document, expected=record.etag if record else None, event=event), broke
 
     def _event(
-        self, kind: EventKind, spec: ToolSpec, document: dict[str, Any], principal: str,
+        self, kind: EventKind, spec: ToolSpec, document: dict[str, Any], principal: Who,
         previous: dict[str, Any] | None = None,
     ) -> dict[str, Any] | None:  # fmt: skip
-        return announcement(kind, spec, document, at=self._clock(), principal=principal, previous=previous)
+        who = Principal.of(principal).name
+        return announcement(kind, spec, document, at=self._clock(), principal=who, previous=previous)
 
     def _reseal_once(self, name: str) -> None:
         record = self._record(name)

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 from toolcrib.catalogue.entries import Entry, Hit, Page
-from toolcrib.catalogue.finding import Where, matching_entries, parsed, search_entries
+from toolcrib.catalogue.finding import Visible, Where, everybody, matching_entries, parsed, search_entries
 from toolcrib.catalogue.stacking import partners_of
 from toolcrib.core import stacking
-from toolcrib.core.errors import InvalidQueryError, MissingConfigError, ToolNotFoundError
+from toolcrib.core.errors import DeniedError, InvalidQueryError, MissingConfigError, ToolNotFoundError
 from toolcrib.core.query import ALL
 from toolcrib.core.spec import ToolSpec
 from toolcrib.ports import Index, Record, Store
 
 
 class CatalogueReader:
-    """The tools in a store, to look at. Every answer has its credentials masked."""
+    """The tools in a store, to look at. Every answer has its credentials masked.
 
-    def __init__(self, store: Store, index: Index | None = None) -> None:
+    ``check_read`` raises DeniedError for a tool that whoever asks may not see: asked for by name it is refused, in
+    lists and searches it is left out.
+    """
+
+    def __init__(
+        self, store: Store, index: Index | None = None, check_read: Callable[[Record], None] | None = None
+    ) -> None:
         self.store = store
         self.index = index
+        self._check_read = check_read
+        self._visible: Visible = everybody if check_read is None else self._may_see
 
     @property
     def remote(self) -> bool:
@@ -46,25 +55,29 @@ class CatalogueReader:
         if limit is not None and limit < 1:
             raise InvalidQueryError(f"a page of {limit} tools is none; ask for at least 1")
         if limit is None:
-            return Page([Entry.of(record) for record in self.store.query(where, after=cursor)])
-        records = self.store.query(where, limit=limit + 1, after=cursor)
-        page = [Entry.of(record) for record in records[:limit]]
-        return Page(page, page[-1].name if page and len(records) > limit else None)
+            return Page(list(matching_entries(self.store, where, self._visible, after=cursor)))
+        matching = matching_entries(self.store, where, self._visible, after=cursor, page=limit + 1)
+        entries = list(islice(matching, limit + 1))
+        return Page(entries[:limit], entries[limit - 1].name if len(entries) > limit else None)
 
     def count(self, filter: Where = ALL) -> int:
-        return self.store.count(parsed(filter))
+        if self._check_read is None:
+            return self.store.count(parsed(filter))
+        return sum(1 for _ in self.entries(filter))
 
     def search(self, text: str, limit: int = 10, filter: Where | None = None) -> list[Hit]:
         """The tools that fit the words best, best first; with ``filter``, only among those that match it."""
         if self.index is None:
             raise MissingConfigError("this catalogue was opened without an index, so it cannot be searched")
-        return search_entries(self.index, self.store, text, limit, ALL if filter is None else parsed(filter))
+        where = ALL if filter is None else parsed(filter)
+        return search_entries(self.index, self.store, text, limit, where, self._visible)
 
     def history(self, name: str) -> list[Entry]:
         """Every version, newest first, deletions included; ToolNotFoundError where the name was never used."""
         records = self.store.history(name)
         if not records:
             raise ToolNotFoundError(name)
+        self._check(next(record for record in records if not record.deleted))
         return [Entry.of(record) for record in records]
 
     def version(self, name: str, number: int) -> Entry:
@@ -72,7 +85,8 @@ class CatalogueReader:
         return Entry.of(self._version(name, number))
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self.store.get(name) is not None
+        record = self.store.get(name) if isinstance(name, str) else None
+        return record is not None and self._visible(record)
 
     def __len__(self) -> int:
         return self.count()
@@ -82,7 +96,7 @@ class CatalogueReader:
 
     def entries(self, filter: Where = ALL) -> Iterator[Entry]:
         """Everything that matches, ordered by name, read page by page."""
-        return matching_entries(self.store, parsed(filter))
+        return matching_entries(self.store, parsed(filter), self._visible)
 
     def check_compat(self, names: Iterable[str], *, strict: bool = False) -> stacking.Report:
         """Whether the tools stack, every pair judged; ToolNotFoundError names one that is missing."""
@@ -100,10 +114,23 @@ class CatalogueReader:
         record = self.store.get(name)
         if record is None:
             raise ToolNotFoundError(name)
+        self._check(record)
         return record
 
     def _version(self, name: str, number: int) -> Record:
         found = next((record for record in self.store.history(name) if record.version == number), None)
         if found is None or found.deleted:
             raise ToolNotFoundError(f"{name}@{number}")
+        self._check(found)
         return found
+
+    def _check(self, record: Record) -> None:
+        if self._check_read is not None:
+            self._check_read(record)
+
+    def _may_see(self, record: Record) -> bool:
+        try:
+            self._check(record)
+        except DeniedError:
+            return False
+        return True

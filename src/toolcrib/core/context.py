@@ -11,11 +11,12 @@ from typing import Any
 class ToolContext:
     """Give a function a parameter of this type and it is filled in at the call; models never see it.
 
-    ``principal`` is who calls, ``values`` whatever the caller passed along.
+    ``principal`` is who calls and ``roles`` what they are, ``values`` whatever the caller passed along.
     """
 
     principal: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
+    roles: tuple[str, ...] = ()
 
 
 NO_CONTEXT = ToolContext()

@@ -28,20 +28,50 @@
         ├── StoreError                      ... the store
         └── PolicyUnavailableError          ... the policy service
 
-Each class has a stable ``code`` for programs and says whether trying again can help.
+Each class has a stable ``code`` for programs, says whether trying again can help, and has the ``answer`` that each door
+gives: a new error is a new class here, and every door knows it.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import ClassVar, Final
+
+
+class Exit(IntEnum):
+    """How a command ends."""
+
+    DONE = 0
+    NO = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    INVALID = 4
+    REFUSED = 5
+    FAILED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How each door tells of one kind of error: HTTP status, JSON-RPC code, exit status, and the kind's title.
+
+    ``after_start`` says that the tool ran: the call was answered, though not as its caller hoped.
+    """
+
+    http: int
+    rpc: int
+    exit: Exit
+    title: str
+    after_start: bool = False
 
 
 class ToolcribError(Exception):
     """The base of the tree. ``str(error)`` is one plain sentence for a person."""
 
     code: ClassVar[str] = "error"
+    answer: ClassVar[Answer] = Answer(500, -32603, Exit.FAILED, "Internal error")
     retryable: ClassVar[bool] = False
 
     @property
@@ -54,6 +84,7 @@ class ToolcribError(Exception):
 
 class ToolNotFoundError(ToolcribError, KeyError):
     code = "tool_not_found"
+    answer = Answer(404, -32602, Exit.NOT_FOUND, "Tool not found")
 
     def __init__(self, name: str, known: Iterable[str] = ()) -> None:
         super().__init__(f"no tool is called {name!r:.140}{did_you_mean(str(name)[:128], known)}")
@@ -62,6 +93,7 @@ class ToolNotFoundError(ToolcribError, KeyError):
 
 class ToolExistsError(ToolcribError):
     code = "tool_exists"
+    answer = Answer(409, -32009, Exit.INVALID, "Tool exists already")
 
     def __init__(self, name: str, hint: str = "choose another name or replace it") -> None:
         super().__init__(f"a tool called {name!r} exists already; {hint}")
@@ -70,20 +102,24 @@ class ToolExistsError(ToolcribError):
 
 class ToolValidationError(ToolcribError, ValueError):
     code = "invalid_tool"
+    answer = Answer(400, -32602, Exit.INVALID, "Invalid tool")
 
 
 class InvalidNameError(ToolValidationError):
     code = "invalid_name"
+    answer = Answer(400, -32602, Exit.INVALID, "Invalid tool name")
 
 
 class InvalidSchemaError(ToolValidationError):
     code = "invalid_schema"
+    answer = Answer(400, -32602, Exit.INVALID, "Invalid JSON Schema")
 
 
 class BreakingChangeError(ToolValidationError):
     """``changes`` lists what would break a caller."""
 
     code = "breaking_change"
+    answer = Answer(409, -32009, Exit.INVALID, "Breaking change")
 
     def __init__(self, name: str, changes: Sequence[str]) -> None:
         super().__init__(
@@ -96,12 +132,14 @@ class BreakingChangeError(ToolValidationError):
 
 class ExportError(ToolValidationError):
     code = "export_failed"
+    answer = Answer(400, -32602, Exit.INVALID, "Not exportable to this format")
 
 
 class InvalidArgumentsError(ToolcribError, ValueError):
     """``argument`` is the offending argument's name, dotted for nested ones."""
 
     code = "invalid_arguments"
+    answer = Answer(400, -32602, Exit.INVALID, "Invalid arguments")
 
     def __init__(self, message: str, *, tool: str = "", argument: str = "") -> None:
         super().__init__(message)
@@ -111,20 +149,24 @@ class InvalidArgumentsError(ToolcribError, ValueError):
 
 class InvalidQueryError(ToolcribError, ValueError):
     code = "invalid_query"
+    answer = Answer(400, -32602, Exit.INVALID, "Invalid query")
 
 
 class InvalidBundleError(ToolcribError, ValueError):
     code = "invalid_bundle"
+    answer = Answer(400, -32602, Exit.INVALID, "Invalid bundle")
 
 
 class SettingsError(ToolcribError, ValueError):
     code = "invalid_setting"
+    answer = Answer(500, -32603, Exit.INVALID, "Invalid setting")
 
 
 class DeniedError(ToolcribError, PermissionError):
     """``rule`` names what refused: a safety ceiling, a role, a policy."""
 
     code = "denied"
+    answer = Answer(403, -32003, Exit.REFUSED, "Refused")
 
     def __init__(self, message: str, *, rule: str = "") -> None:
         super().__init__(message)
@@ -133,16 +175,19 @@ class DeniedError(ToolcribError, PermissionError):
 
 class ApprovalRequiredError(DeniedError):
     code = "approval_required"
+    answer = Answer(403, -32003, Exit.REFUSED, "Approval required")
 
 
 class UnauthenticatedError(DeniedError):
     code = "unauthenticated"
+    answer = Answer(401, -32001, Exit.REFUSED, "Not authenticated")
 
 
 class ToolTimeoutError(ToolcribError, TimeoutError):
     """``still_running`` is true where nobody could stop the code: a thread."""
 
     code = "timeout"
+    answer = Answer(504, -32008, Exit.FAILED, "Tool passed its deadline", after_start=True)
     retryable = True
 
     def __init__(self, name: str, seconds: float, *, still_running: bool = False) -> None:
@@ -157,6 +202,7 @@ class ToolFailedError(ToolcribError):
     """The tool raised; ``__cause__`` is what it raised, where that could be carried over."""
 
     code = "tool_failed"
+    answer = Answer(502, -32010, Exit.FAILED, "Tool failed", after_start=True)
 
     def __init__(self, name: str, reason: str, *, cause_type: str = "") -> None:
         super().__init__(f"tool {name!r} failed: {reason}")
@@ -167,24 +213,29 @@ class ToolFailedError(ToolcribError):
 
 class InvalidOutputError(ToolcribError):
     code = "invalid_output"
+    answer = Answer(502, -32010, Exit.FAILED, "Tool returned invalid output", after_start=True)
 
 
 class ToolBusyError(ToolcribError):
     code = "tool_busy"
+    answer = Answer(503, -32011, Exit.FAILED, "Tool is busy")
     retryable = True
 
 
 class IncompatibleError(ToolcribError, ValueError):
     code = "incompatible"
+    answer = Answer(409, -32009, Exit.NO, "Tools do not fit together")
 
 
 class ConflictError(ToolcribError):
     code = "conflict"
+    answer = Answer(409, -32009, Exit.REFUSED, "Changed by somebody else")
     retryable = True
 
 
 class ToolInUseError(ConflictError):
     code = "tool_in_use"
+    answer = Answer(409, -32009, Exit.REFUSED, "Tool is in use")
     retryable = False
 
     def __init__(self, name: str, users: Sequence[str]) -> None:
@@ -195,6 +246,7 @@ class ToolInUseError(ConflictError):
 
 class MissingDependencyError(ToolcribError, ImportError):
     code = "missing_dependency"
+    answer = Answer(501, -32603, Exit.FAILED, "Optional package not installed")
 
     def __init__(self, what: str, install: str) -> None:
         super().__init__(f"{what} is not installed; run: {install}")
@@ -203,22 +255,44 @@ class MissingDependencyError(ToolcribError, ImportError):
 
 class MissingConfigError(ToolcribError):
     code = "missing_config"
+    answer = Answer(409, -32009, Exit.INVALID, "Required configuration missing")
 
 
 class UnavailableError(ToolcribError):
     code = "unavailable"
+    answer = Answer(503, -32011, Exit.FAILED, "Service unavailable")
     retryable = True
 
 
 class StoreError(UnavailableError):
     code = "store_failed"
+    answer = Answer(503, -32011, Exit.FAILED, "Store unavailable")
 
 
 class PolicyUnavailableError(UnavailableError):
     code = "policy_unavailable"
+    answer = Answer(503, -32011, Exit.REFUSED, "Policy service unavailable")
 
 
 def did_you_mean(wanted: str, known: Iterable[str]) -> str:
     """``"; did you mean 'x'?"`` where something in ``known`` is close to ``wanted``."""
     close = difflib.get_close_matches(wanted, list(known)[:2000], n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+UNEXPECTED: Final = ToolcribError.answer
+"""For an exception that is not of the tree: a defect, whose text stays in the log."""
+
+
+def answer_for(error: BaseException) -> Answer:
+    return error.answer if isinstance(error, ToolcribError) else UNEXPECTED
+
+
+def answer_for_code(code: str | None) -> Answer:
+    """The answer of the error that a result's ``error_code`` stands for."""
+    kinds: list[type[ToolcribError]] = [ToolcribError]
+    for kind in kinds:
+        if kind.code == code:
+            return kind.answer
+        kinds += kind.__subclasses__()
+    return UNEXPECTED

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolcrib.core.errors import DeniedError, InvalidArgumentsError, ToolcribError, ToolTimeoutError
+
 
 @dataclass(slots=True)
 class ToolResult:
@@ -26,6 +28,18 @@ class ToolResult:
     @classmethod
     def failure_result(cls, error: str, error_code: str | None = None, **metadata: Any) -> ToolResult:
         return cls(success=False, error=error, metadata=metadata, error_code=error_code)
+
+    @classmethod
+    def of_error(cls, error: ToolcribError) -> ToolResult:
+        """What a caller is told of a call that could not be made or went wrong."""
+        metadata: dict[str, Any] = {"retryable": error.retryable}
+        if isinstance(error, InvalidArgumentsError) and error.argument:
+            metadata["argument"] = error.argument
+        elif isinstance(error, DeniedError) and error.rule:
+            metadata["rule"] = error.rule
+        elif isinstance(error, ToolTimeoutError):
+            metadata["still_running"] = error.still_running
+        return cls(False, error=error.message, error_code=error.code, metadata=metadata)
 
     @property
     def is_terminal(self) -> bool:

@@ -130,8 +130,7 @@ class ToolSpec(_Value):
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the content. Credentials do not count: a digest is public and must not help to guess them."""
-        content = self.model_dump(mode="json", exclude={"credentials"})
-        return hashlib.sha256(_canonical(content).encode()).hexdigest()
+        return digest_of(self.model_dump(mode="json", exclude={"credentials"}))
 
     def __hash__(self) -> int:
         return hash(self.digest)
@@ -188,5 +187,8 @@ def _lower_first(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
-def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+def digest_of(document: Mapping[str, Any]) -> str:
+    """The digest of the spec that a document holds; it need not be parsed for that."""
+    content = {key: value for key, value in document.items() if key != "credentials"}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()

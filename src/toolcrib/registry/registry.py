@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from toolcrib.calling.call import Approve, Guard, execute
+from toolcrib.calling.authorising import Authoriser
+from toolcrib.calling.call import Approve, Calls
+from toolcrib.calling.recording import Recorder
 from toolcrib.core.context import NO_CONTEXT, ToolContext
 from toolcrib.core.errors import ToolcribError, ToolExistsError, ToolNotFoundError, ToolValidationError
 from toolcrib.core.events import RegistryCleared, ToolRegistered, ToolRemoved, ToolUpdated
@@ -27,8 +30,8 @@ from toolcrib.registry.listeners import Handler, Listeners
 class ToolRegistry:
     """Holds live tools: register, look up, filter, search, hand over, execute. Safe to use from several threads.
 
-    ``highest_safety_level`` is what runs without asking; above it ``approve(spec, arguments)`` is asked, and where
-    there is nobody to ask the call is refused. ``policy`` is asked before every call, ``audit`` told of it.
+    ``highest_safety_level`` is what runs without asking; above it ``approve(spec, arguments)`` is asked, and if there
+    is nobody to ask the call is refused. ``policy`` is asked before every call, ``audit`` told of it.
     """
 
     def __init__(
@@ -41,7 +44,13 @@ class ToolRegistry:
         audit: Audit | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._guard = Guard(SafetyLevel(highest_safety_level), approve, policy, audit, clock)
+        self._calls = Calls(
+            self.get,
+            SafetyLevel(highest_safety_level),
+            approve,
+            None if policy is None else Authoriser(policy),
+            None if audit is None else Recorder(audit, clock),
+        )
         self._tools: dict[str, Tool] = {}
         self._lock = threading.RLock()
         self._listeners = Listeners()
@@ -152,7 +161,7 @@ class ToolRegistry:
         """A registry of the tools that a model with these capabilities can use; ``left_out`` says why not others."""
         has = frozenset(str(capability) for capability in capabilities)
         fitting = ToolRegistry()
-        fitting._guard = self._guard
+        fitting._calls = replace(self._calls, resolve=fitting.get)
         for tool in self.get_all():
             if reason := selection.why_not(tool.spec, has):
                 fitting.left_out[tool.name] = reason
@@ -177,7 +186,7 @@ class ToolRegistry:
         return generate_prompt([tool.spec for tool in self.get_all()], **options)
 
     def to_langchain_tools(self) -> list[Any]:
-        """LangChain StructuredTools that run under this registry's guard. Needs ``toolcrib[langchain]``."""
+        """LangChain StructuredTools that run under this registry's rules. Needs ``toolcrib[langchain]``."""
         from toolcrib.formats.langchain import to_structured_tool
 
         return [to_structured_tool(tool, partial(self.execute, tool.name)) for tool in self.get_all()]
@@ -191,7 +200,7 @@ class ToolRegistry:
 
         Never raises: what went wrong is in the result, with a stable ``error_code``.
         """
-        return execute(self.get, self._guard, name, arguments, context)
+        return self._calls.execute(name, arguments, context)
 
     async def execute_call(
         self, format: str, call: Mapping[str, Any], *, context: ToolContext = NO_CONTEXT
@@ -203,7 +212,7 @@ class ToolRegistry:
             name = exported if exported in self else tool_called(self.names(), format, exported)
             result = await self.execute(name, arguments, context=context)
         except ToolcribError as error:
-            result = ToolResult(False, error=error.message, error_code=error.code)
+            result = ToolResult.of_error(error)
         return render_result(format, call_id, result, name=exported)
 
     # Listening and discovering

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from toolcrib import __version__
-from toolcrib.adapters.tokens import TokenRecord, open_tokens
-from toolcrib.bootstrap import open_audit, open_blobs, open_store
+from toolcrib.bootstrap import open_audit, open_blobs, open_store, open_tokens
 from toolcrib.core.errors import ConflictError, InvalidBundleError, StoreError
 from toolcrib.core.query import ALL
 from toolcrib.core.spec import ToolSpec
+from toolcrib.core.tokens import TokenRecord
 from toolcrib.ports import AuditEvent, Change, Store
 from toolcrib.settings import Settings
 
@@ -84,7 +84,7 @@ def _write(archive: zipfile.ZipFile, settings: Settings, store: Store) -> Saved:
     with archive.open(_AUDIT, "w", force_zip64=True) as file:
         for event in reversed(events):
             _line(file, event._asdict())
-    with closing(open_tokens(settings.store_url, settings.data_folder)) as kept:
+    with closing(open_tokens(settings)) as kept:
         tokens = kept.all()
     with archive.open(_TOKENS, "w") as file:
         for record in tokens:
@@ -178,7 +178,7 @@ def _replay(store: Store, times: _Times, name: str, history: list[dict[str, Any]
 
 
 def _restore_tokens(archive: zipfile.ZipFile, settings: Settings) -> int:
-    with closing(open_tokens(settings.store_url, settings.data_folder)) as tokens:
+    with closing(open_tokens(settings)) as tokens:
         known = {record.digest for record in tokens.all()}
         records = [TokenRecord(**line) for line in _lines(archive, _TOKENS)]
         for record in records:

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from toolcrib.adapters.tokens import open_tokens
-from toolcrib.bootstrap import open_blobs, open_catalogue
+from toolcrib.bootstrap import open_blobs, open_catalogue, open_tokens
 from toolcrib.catalogue import Catalogue
 from toolcrib.core.errors import ToolcribError
 from toolcrib.settings import Settings
@@ -121,7 +120,7 @@ def _blobs(settings: Settings) -> tuple[Health, str]:
 
 
 def _access(settings: Settings) -> tuple[Health, str]:
-    tokens = open_tokens(settings.store_url, settings.data_folder)
+    tokens = open_tokens(settings)
     try:
         access = access_of(settings, tokens)
         bearer_of(settings)

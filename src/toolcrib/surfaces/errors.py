@@ -1,56 +1,27 @@
-"""One table: what an error means at each door.
-
-A door looks an error up by its class, or by the nearest class above it in the tree of :mod:`toolcrib.core.errors`.
-
-Exit status: 0 yes or done, 1 a negative answer, 2 wrong usage, 3 not found, 4 invalid input, 5 refused,
-6 the store (or what it stands on) failed.
-"""
+"""What can be wrong with a request before anything is looked up: the HTTP doors' own branch of the tree of errors."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
-
-from toolcrib.core import errors
-
-EXIT_DONE: Final = 0
-EXIT_NO: Final = 1
-EXIT_USAGE: Final = 2
-EXIT_NOT_FOUND: Final = 3
-EXIT_INVALID: Final = 4
-EXIT_REFUSED: Final = 5
-EXIT_FAILED: Final = 6
-
-_INVALID_REQUEST: Final = -32600
-_METHOD_NOT_FOUND: Final = -32601
-_INVALID_PARAMS: Final = -32602
-_INTERNAL: Final = -32603
+from toolcrib.core.errors import Answer, DeniedError, Exit, ToolcribError
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """How each door tells of one kind of error; ``title`` is the same for every error of the kind."""
-
-    http: int
-    rpc: int
-    exit: int
-    title: str
-
-
-class RequestError(errors.ToolcribError):
+class RequestError(ToolcribError):
     """A request that is wrong before anything is looked up: the doors' own branch of the tree."""
 
     code = "bad_request"
+    answer = Answer(400, -32600, Exit.INVALID, "Bad request")
 
 
 class NoSuchPathError(RequestError):
     code = "no_such_path"
+    answer = Answer(404, -32601, Exit.NOT_FOUND, "No such path")
 
 
 class MethodNotAllowedError(RequestError):
     """``allowed`` lists the methods that the path answers to."""
 
     code = "method_not_allowed"
+    answer = Answer(405, -32601, Exit.USAGE, "Method not allowed")
 
     def __init__(self, message: str, allowed: tuple[str, ...] = ()) -> None:
         super().__init__(message)
@@ -59,18 +30,22 @@ class MethodNotAllowedError(RequestError):
 
 class NotAcceptableError(RequestError):
     code = "not_acceptable"
+    answer = Answer(406, -32600, Exit.USAGE, "Not acceptable")
 
 
 class UnsupportedMediaTypeError(RequestError):
     code = "unsupported_media_type"
+    answer = Answer(415, -32600, Exit.USAGE, "Unsupported media type")
 
 
 class BodyTooLargeError(RequestError):
     code = "body_too_large"
+    answer = Answer(413, -32600, Exit.INVALID, "Body too large")
 
 
 class SlowClientError(RequestError):
     code = "slow_client"
+    answer = Answer(408, -32600, Exit.FAILED, "Request timed out")
     retryable = True
 
 
@@ -78,6 +53,7 @@ class RateLimitedError(RequestError):
     """``seconds`` is how long to wait."""
 
     code = "rate_limited"
+    answer = Answer(429, -32029, Exit.REFUSED, "Too many requests")
     retryable = True
 
     def __init__(self, message: str, seconds: float) -> None:
@@ -87,6 +63,7 @@ class RateLimitedError(RequestError):
 
 class PreconditionFailedError(RequestError):
     code = "precondition_failed"
+    answer = Answer(412, -32009, Exit.REFUSED, "Changed since it was read")
     retryable = True
 
 
@@ -94,69 +71,11 @@ class ForeignHostError(RequestError):
     """The request names a host that is not ours: a web page that resolved its own name to this machine."""
 
     code = "foreign_host"
+    answer = Answer(421, -32600, Exit.REFUSED, "Not a host of this service")
 
 
-class ForeignOriginError(errors.DeniedError):
+class ForeignOriginError(DeniedError):
     """The request was made by a web page of another origin."""
 
     code = "foreign_origin"
-
-
-ANSWERS: Final[dict[type[Exception], Answer]] = {
-    errors.ToolcribError: Answer(500, _INTERNAL, EXIT_FAILED, "Internal error"),
-    errors.ToolNotFoundError: Answer(404, _INVALID_PARAMS, EXIT_NOT_FOUND, "Tool not found"),
-    errors.ToolExistsError: Answer(409, -32009, EXIT_INVALID, "Tool exists already"),
-    errors.ToolValidationError: Answer(400, _INVALID_PARAMS, EXIT_INVALID, "Invalid tool"),
-    errors.InvalidNameError: Answer(400, _INVALID_PARAMS, EXIT_INVALID, "Invalid tool name"),
-    errors.InvalidSchemaError: Answer(400, _INVALID_PARAMS, EXIT_INVALID, "Invalid JSON Schema"),
-    errors.BreakingChangeError: Answer(409, -32009, EXIT_INVALID, "Breaking change"),
-    errors.ExportError: Answer(400, _INVALID_PARAMS, EXIT_INVALID, "Not exportable to this format"),
-    errors.InvalidArgumentsError: Answer(400, _INVALID_PARAMS, EXIT_INVALID, "Invalid arguments"),
-    errors.InvalidQueryError: Answer(400, _INVALID_PARAMS, EXIT_INVALID, "Invalid query"),
-    errors.InvalidBundleError: Answer(400, _INVALID_PARAMS, EXIT_INVALID, "Invalid bundle"),
-    errors.SettingsError: Answer(500, _INTERNAL, EXIT_INVALID, "Invalid setting"),
-    errors.DeniedError: Answer(403, -32003, EXIT_REFUSED, "Refused"),
-    errors.ApprovalRequiredError: Answer(403, -32003, EXIT_REFUSED, "Approval required"),
-    errors.UnauthenticatedError: Answer(401, -32001, EXIT_REFUSED, "Not authenticated"),
-    errors.ToolTimeoutError: Answer(504, -32008, EXIT_FAILED, "Tool passed its deadline"),
-    errors.ToolFailedError: Answer(502, -32010, EXIT_FAILED, "Tool failed"),
-    errors.InvalidOutputError: Answer(502, -32010, EXIT_FAILED, "Tool returned invalid output"),
-    errors.ToolBusyError: Answer(503, -32011, EXIT_FAILED, "Tool is busy"),
-    errors.IncompatibleError: Answer(409, -32009, EXIT_NO, "Tools do not fit together"),
-    errors.ConflictError: Answer(409, -32009, EXIT_REFUSED, "Changed by somebody else"),
-    errors.ToolInUseError: Answer(409, -32009, EXIT_REFUSED, "Tool is in use"),
-    errors.MissingDependencyError: Answer(501, _INTERNAL, EXIT_FAILED, "Optional package not installed"),
-    errors.MissingConfigError: Answer(409, -32009, EXIT_INVALID, "Required configuration missing"),
-    errors.UnavailableError: Answer(503, -32011, EXIT_FAILED, "Service unavailable"),
-    errors.StoreError: Answer(503, -32011, EXIT_FAILED, "Store unavailable"),
-    errors.PolicyUnavailableError: Answer(503, -32011, EXIT_REFUSED, "Policy service unavailable"),
-    RequestError: Answer(400, _INVALID_REQUEST, EXIT_INVALID, "Bad request"),
-    NoSuchPathError: Answer(404, _METHOD_NOT_FOUND, EXIT_NOT_FOUND, "No such path"),
-    MethodNotAllowedError: Answer(405, _METHOD_NOT_FOUND, EXIT_USAGE, "Method not allowed"),
-    NotAcceptableError: Answer(406, _INVALID_REQUEST, EXIT_USAGE, "Not acceptable"),
-    UnsupportedMediaTypeError: Answer(415, _INVALID_REQUEST, EXIT_USAGE, "Unsupported media type"),
-    BodyTooLargeError: Answer(413, _INVALID_REQUEST, EXIT_INVALID, "Body too large"),
-    SlowClientError: Answer(408, _INVALID_REQUEST, EXIT_FAILED, "Request timed out"),
-    RateLimitedError: Answer(429, -32029, EXIT_REFUSED, "Too many requests"),
-    PreconditionFailedError: Answer(412, -32009, EXIT_REFUSED, "Changed since it was read"),
-    ForeignHostError: Answer(421, _INVALID_REQUEST, EXIT_REFUSED, "Not a host of this service"),
-    ForeignOriginError: Answer(403, -32003, EXIT_REFUSED, "Not an origin of this service"),
-}
-
-UNEXPECTED: Final = Answer(500, _INTERNAL, EXIT_FAILED, "Internal error")
-"""For an exception that is not of the tree: a defect, whose text stays in the log."""
-
-
-def answer_for(error: BaseException | type[BaseException]) -> Answer:
-    """The table's row for an error or an error class."""
-    kind = error if isinstance(error, type) else type(error)
-    for ancestor in kind.__mro__:
-        answer = ANSWERS.get(ancestor)
-        if answer is not None:
-            return answer
-    return UNEXPECTED
-
-
-def exit_status(error: BaseException) -> int:
-    """What a command ends with where it raised ``error``."""
-    return answer_for(error).exit
+    answer = Answer(403, -32003, Exit.REFUSED, "Not an origin of this service")

@@ -22,13 +22,14 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from toolcrib import __version__
-from toolcrib.adapters.tokens import Role, Tokens, open_tokens
-from toolcrib.bootstrap import open_blobs, open_catalogue, open_outbox, seed_samples
-from toolcrib.calling.call import Guard as RunGuard
+from toolcrib.bootstrap import calls_of, open_blobs, open_catalogue, open_outbox, open_tokens, seed_samples
+from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.call import Calls
 from toolcrib.catalogue import Catalogue
 from toolcrib.catalogue.bundles import collect_orphans
 from toolcrib.core.errors import MissingDependencyError, SettingsError, ToolcribError, UnavailableError
-from toolcrib.core.safety import SafetyLevel
+from toolcrib.core.roles import Role
+from toolcrib.ports import Tokens
 from toolcrib.settings import Settings
 from toolcrib.surfaces.auth import Access, Guard
 from toolcrib.surfaces.logs import log_config
@@ -87,7 +88,7 @@ def check_start(settings: Settings, *, sample: bool = False) -> None:
     from toolcrib.surfaces.rest.uploads import discard_leftovers
 
     _check_port(settings.host, settings.port)
-    tokens = open_tokens(settings.store_url, settings.data_folder)
+    tokens = open_tokens(settings)
     try:
         access_of(settings, tokens)
         bearer_of(settings)
@@ -119,21 +120,22 @@ def application(settings: Settings) -> Application:
 
     blobs = open_blobs(settings)
     catalogue = open_catalogue(settings=settings)
-    tokens = open_tokens(settings.store_url, settings.data_folder)
+    calls = calls_of(catalogue, settings)
+    tokens = open_tokens(settings)
     service = Service(
         catalogue=catalogue,
+        calls=calls,
         guard=Guard(access_of(settings, tokens), tokens, bearer_of(settings)),
         spool=settings.data_folder / "incoming",
         public_url=settings.service_url,
         metrics=Metrics(__version__),
         blobs=blobs,
         audit=cast("AuditLog", catalogue.audit),  # every audit that bootstrap opens can be asked
-        runs=RunGuard(SafetyLevel(settings.highest_safety_level), None, catalogue.policy, catalogue.audit),
         limits=Limits(json_bytes=settings.max_body_bytes, upload_bytes=settings.max_upload_bytes),
         version=__version__,
         log_requests=settings.log_requests,
     )
-    door = _mcp_door(catalogue, service.runs)
+    door = _mcp_door(catalogue, calls)
     start, stop = _lifetime(catalogue, blobs, tokens, open_outbox(settings, catalogue.store), door)
     return create_application(
         service, mounts={"/mcp": (Role.PUBLISHER, door)} if door else None, start=start, stop=stop
@@ -148,12 +150,12 @@ def _fence_browser(settings: Settings) -> None:
     standalone.configure(domains=DomainRules(deny=settings.browser_deny))
 
 
-def _mcp_door(catalogue: Catalogue, runs: RunGuard) -> HttpDoor | None:
+def _mcp_door(catalogue: Catalogue, calls: Calls) -> HttpDoor | None:
     """The MCP door where its SDK is installed; the service does without it otherwise."""
     from toolcrib.surfaces.mcp import CatalogueToolbox, HttpDoor
 
     try:
-        return HttpDoor(CatalogueToolbox(catalogue, runs))
+        return HttpDoor(CatalogueToolbox(catalogue, calls))
     except MissingDependencyError:
         return None
 
@@ -207,8 +209,8 @@ def _lifetime(
         if door is not None:
             await door.close()
         if outbox is not None:
-            await asyncio.to_thread(outbox.stop)
-        await asyncio.to_thread(catalogue.close)
+            await in_thread(outbox.stop)
+        await in_thread(catalogue.close)
         tokens.close()
 
     return start, stop
@@ -219,7 +221,7 @@ async def _collect_orphans(catalogue: Catalogue, blobs: Blobs) -> None:
     while True:
         await asyncio.sleep(_ORPHAN_SECONDS)
         try:
-            removed = await asyncio.to_thread(collect_orphans, blobs, catalogue.store)
+            removed = await in_thread(collect_orphans, blobs, catalogue.store)
         except ToolcribError as error:
             logger.warning("orphaned bundles could not be collected: %s", error)
         else:

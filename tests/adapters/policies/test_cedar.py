@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from toolcrib import ToolSpec
-from toolcrib.adapters.policies.allow_all import AllowAll
 from toolcrib.adapters.policies.cedar import CedarPolicy
 from toolcrib.core.errors import SettingsError
 from toolcrib.ports import Action, Decision, Policy, PolicyRequest
@@ -46,10 +45,6 @@ def ask(policy: Policy, principal: str, action: Action, **fields: Any) -> Decisi
     spec = ToolSpec(**{"name": "hammer", "description": "Drives nails.", **fields})
     document = {name: value for name, value in spec.to_dict().items() if name != "credentials"}
     return policy.decide(PolicyRequest(principal, action, spec.name, document, spec.digest))
-
-
-def test_everything_is_allowed_without_rules() -> None:
-    assert ask(AllowAll(), "", "delete").allow
 
 
 def test_rules_see_the_principal_the_action_and_the_spec(rules: Path) -> None:

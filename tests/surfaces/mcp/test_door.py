@@ -14,7 +14,7 @@ import pytest
 
 from toolcrib import Binding, ToolRegistry, ToolSpec, tool
 from toolcrib.adapters.stores.memory import MemoryStore
-from toolcrib.calling.call import Guard
+from toolcrib.calling.call import Calls
 from toolcrib.catalogue import Catalogue
 from toolcrib.define import as_tool
 from toolcrib.surfaces.mcp import CatalogueToolbox, RegistryToolbox, build_server
@@ -62,7 +62,7 @@ async def test_a_catalogue_hands_out_what_it_can_run() -> None:
     for made in (add, wipe):
         catalogue.publish(as_tool(made).spec.with_changes(binding=Binding(python=f"somewhere:{made.name}")))
     catalogue.publish(ToolSpec(name="only-described", description="Nothing runs it."))
-    tools, good, wrong, _ = await ask(CatalogueToolbox(catalogue, Guard()))
+    tools, good, wrong, _ = await ask(CatalogueToolbox(catalogue, Calls(catalogue.tool)))
     assert [each.name for each in tools] == ["add", "wipe"]
     assert good.structured_content == {"result": 3} and wrong.is_error
 

@@ -12,8 +12,11 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from tests.surfaces.rest.conftest import Serve
 
-from toolcrib.adapters.tokens import MongoTokens, Role, SqliteTokens, Tokens, issue
+from toolcrib.adapters.tokens import MongoTokens, SqliteTokens
 from toolcrib.core.errors import SettingsError, UnauthenticatedError
+from toolcrib.core.roles import Role
+from toolcrib.core.tokens import TokenRecord, new_token
+from toolcrib.ports import Tokens
 from toolcrib.settings import Settings
 from toolcrib.surfaces.auth import Access
 from toolcrib.surfaces.auth.bearer import Bearer, Issuer
@@ -23,6 +26,12 @@ from toolcrib.surfaces.rest import ENDPOINTS
 from toolcrib.surfaces.rest.endpoints import Endpoint
 
 ISSUER, AUDIENCE = "https://issuer.example", "toolcrib"
+
+
+def issue(tokens: Tokens, name: str, role: Role, *, now: float, seconds: float = 0.0) -> tuple[str, TokenRecord]:
+    token, record = new_token(name, role, now=now, seconds=seconds)
+    tokens.add(record)
+    return token, record
 
 
 def bearer(token: str) -> dict[str, str]:

@@ -15,8 +15,11 @@ from tests.support.receiver import receiving
 from tests.surfaces.rest.bundles import bundle, code_zip
 from tests.surfaces.rest.conftest import Serve
 
-from toolcrib.adapters.tokens import Role, SqliteTokens, issue, open_tokens
+from toolcrib.adapters.tokens import SqliteTokens
+from toolcrib.bootstrap import open_tokens
 from toolcrib.core.errors import ConflictError, InvalidBundleError, StoreError
+from toolcrib.core.roles import Role
+from toolcrib.core.tokens import new_token
 from toolcrib.settings import Settings
 from toolcrib.surfaces.backups import backup, restore
 from toolcrib.surfaces.doctor import doctor
@@ -38,7 +41,8 @@ async def test_a_backup_comes_back_in_any_store(
 ) -> None:
     client = await serve(settings)
     await fill(client)
-    token, record = issue(SqliteTokens(settings.data_folder / "tokens.db"), "ci", Role.READER, now=1.0)
+    token, record = new_token("ci", Role.READER, now=1.0)
+    SqliteTokens(settings.data_folder / "tokens.db").add(record)
     saved = backup(settings, tmp_path / "saved.zip")
     assert (saved.tools, saved.versions, saved.bundles, saved.tokens) == (3, 6, 1, 1)
     with zipfile.ZipFile(tmp_path / "saved.zip") as archive:
@@ -59,7 +63,7 @@ async def test_a_backup_comes_back_in_any_store(
         history = (await again.get(f"/tools/{name}/history")).json()
         assert [version["version"] for version in history] == numbers
         assert _times(history) == _times((await client.get(f"/tools/{name}/history")).json())
-    tokens = open_tokens(other.store_url, other.data_folder)
+    tokens = open_tokens(other)
     assert tokens.find(record.digest) == record
     tokens.close()
     assert again.app.service.catalogue.credentials("a") == {"key": "secret"}  # type: ignore[attr-defined]

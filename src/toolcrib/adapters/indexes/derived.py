@@ -8,18 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from toolcrib.adapters.indexes.memory import MemoryIndex
 from toolcrib.core.query import ALL
 from toolcrib.ports import Match, Store
-
-
-@runtime_checkable
-class Generations(Protocol):
-    def generation(self) -> object:
-        """Equal values: nothing was written between the two calls, by anybody."""
-        ...
 
 
 class DerivedIndex:
@@ -45,7 +38,7 @@ class DerivedIndex:
 
     def _catch_up(self) -> None:
         with self._lock:
-            generation = self._store.generation() if isinstance(self._store, Generations) else None
+            generation = self._store.generation()
             if generation is not None and generation == self._generation:
                 return
             records = self._store.query(ALL)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from toolcrib.ports import Decision, Policy, PolicyRequest
 
-_Key = tuple[str, str, str, str]
+_Key = tuple[str, tuple[str, ...], str, str, str]
 
 
 class CachingPolicy:
@@ -33,7 +33,7 @@ class CachingPolicy:
     def decide(self, request: PolicyRequest) -> Decision:
         if not request.digest:
             return self._inner.decide(request)
-        key = (request.principal, request.action, request.tool, request.digest)
+        key = (request.principal, request.roles, request.action, request.tool, request.digest)
         now = self._clock()
         with self._lock:
             until, decision = self._kept.get(key, (now, None))
@@ -46,9 +46,6 @@ class CachingPolicy:
             while len(self._kept) > self._size:
                 self._kept.popitem(last=False)
         return decision
-
-    def close(self) -> None:
-        getattr(self._inner, "close", lambda: None)()
 
     def clear(self) -> None:
         with self._lock:

@@ -2,7 +2,8 @@
 
 A request is put to the rules as
 
-- the principal ``User::"<who>"``, a member of ``Role::"<role>"`` for each role the settings give them;
+- the principal ``User::"<who>"``, a member of ``Role::"<role>"`` for each role that their token, their JWT or the
+  settings give them;
 - the action ``Action::"create"``, ``"update"``, ``"delete"``, ``"run"`` or ``"read"``;
 - the resource ``Tool::"<name>"``, whose attributes are the fields of the spec that hold something, and ``digest``.
 
@@ -31,7 +32,7 @@ except ImportError as error:
 _log = logging.getLogger(__name__)
 _MAX_CACHED = 10_000
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|;', re.DOTALL)
-_Key = tuple[str, str, str, str]
+_Key = tuple[str, tuple[str, ...], str, str, str]
 
 
 class CedarPolicy:
@@ -57,7 +58,7 @@ class CedarPolicy:
 
     def decide(self, request: PolicyRequest) -> Decision:
         self._reload()
-        key = (request.principal, request.action, request.tool, request.digest)
+        key = (request.principal, request.roles, request.action, request.tool, request.digest)
         kept = self._kept
         if request.digest and (known := kept.get(key)) is not None:
             return known
@@ -71,7 +72,8 @@ class CedarPolicy:
     def _asked(self, request: PolicyRequest) -> Decision:
         principal = {"type": "User", "id": request.principal}
         resource = {"type": "Tool", "id": request.tool}
-        roles = [{"type": "Role", "id": role} for role in self._roles.get(request.principal, ())]
+        held = dict.fromkeys((*self._roles.get(request.principal, ()), *request.roles))
+        roles = [{"type": "Role", "id": role} for role in held]
         attributes = _attributes({**request.spec, "digest": request.digest})
         entities: list[dict[Any, Any]] = [
             {"uid": principal, "attrs": {}, "parents": roles},

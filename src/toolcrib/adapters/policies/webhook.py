@@ -1,6 +1,6 @@
 """Ask a policy service over HTTP.
 
-The question is a signed POST of ``{"principal", "action", "tool", "digest", "spec"}``, the answer
+The question is a signed POST of ``{"principal", "roles", "action", "tool", "digest", "spec"}``, the answer
 ``{"allow": true or false, "reason": "..."}`` with status 200. Anything else means that nobody answered.
 """
 
@@ -61,6 +61,7 @@ class WebhookPolicy:
     def _ask(self, request: PolicyRequest) -> Reply:
         question = {
             "principal": request.principal,
+            "roles": list(request.roles),
             "action": request.action,
             "tool": request.tool,
             "digest": request.digest,

@@ -103,6 +103,9 @@ class MongoStore:
         found = self.get(name)
         return None if found is None else json.dumps(found.document, ensure_ascii=False, separators=(",", ":"))
 
+    def generation(self) -> None:
+        """Nothing that is cheaper to ask for than the tool itself would tell."""
+
     def query(self, where: Filter, *, limit: int | None = None, after: str | None = None) -> list[Record]:
         if limit is not None and limit <= 0:
             return []

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from toolcrib.adapters.tokens import Role
 from toolcrib.core.errors import MissingDependencyError, SettingsError, UnauthenticatedError, UnavailableError
-from toolcrib.surfaces.auth.principal import Principal
+from toolcrib.core.roles import Principal, Role
 
 try:
     import jwt
@@ -74,18 +73,22 @@ class Bearer:
         subject = claims["sub"]
         if not isinstance(subject, str) or not subject:
             raise UnauthenticatedError("the bearer token has no subject", rule="jwt")
-        return Principal(subject[:256], _role(claims, rules.role_claim), f"jwt:{subject[:256]}"), float(claims["exp"])
+        roles = _roles(claims, rules.role_claim)
+        held = [role for role in Role if role.value in roles]
+        if not held:
+            raise UnauthenticatedError(
+                f"the bearer token's claim {rules.role_claim!r} names no role of this service", rule="jwt"
+            )
+        return Principal(subject[:256], held[-1], f"jwt:{subject[:256]}", roles), float(claims["exp"])
 
 
-def _role(claims: Mapping[str, Any], path: str) -> Role:
+def _roles(claims: Mapping[str, Any], path: str) -> tuple[str, ...]:
+    """Everything that the claim names: policies may ask about groups that are no roles of the service."""
     value: Any = claims
     for part in path.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
     given = value if isinstance(value, list) else [value]
-    held = [role for role in Role if role.value in given]
-    if not held:
-        raise UnauthenticatedError(f"the bearer token's claim {path!r} names no role of this service", rule="jwt")
-    return held[-1]
+    return tuple(name for name in given if isinstance(name, str))
 
 
 class _Keys:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.adapters.tokens import PREFIX, Role, Tokens, digest_of
+from toolcrib.calling.blocking import in_thread
 from toolcrib.core.errors import SettingsError, UnauthenticatedError
+from toolcrib.core.roles import LOCAL, NOBODY, Principal, Role
+from toolcrib.core.tokens import PREFIX, digest_of
+from toolcrib.ports import Tokens
 from toolcrib.surfaces.auth.limits import RateLimit
 from toolcrib.surfaces.auth.origins import Origins, is_loopback
-from toolcrib.surfaces.auth.principal import LOCAL, NOBODY, Principal
 
 if TYPE_CHECKING:
     from toolcrib.surfaces.auth.bearer import Bearer
@@ -128,15 +129,15 @@ class Guard:
 
     async def _verify(self, token: str, digest: str) -> tuple[Principal, float]:
         if token.startswith(PREFIX):
-            record = await asyncio.to_thread(self._tokens.find, digest) if self._tokens else None
+            record = await in_thread(self._tokens.find, digest) if self._tokens else None
             if record is None:
                 raise UnauthenticatedError("the token is not known; it may have been revoked", rule="token")
             if record.expires_at and record.expires_at <= self._wall_clock():
                 raise UnauthenticatedError(f"the token {record.id!r} has expired", rule="token")
-            return Principal(record.name, Role(record.role), f"token:{record.id}"), record.expires_at
+            return Principal(record.name, Role(record.role), f"token:{record.id}", (record.role,)), record.expires_at
         if self._bearer is None:
             raise UnauthenticatedError("the token is not one of this service", rule="token")
-        return await asyncio.to_thread(self._bearer.verify, token)
+        return await in_thread(self._bearer.verify, token)
 
     def _remember(self, digest: str, principal: Principal, expires_at: float) -> None:
         seconds = _REMEMBER_SECONDS

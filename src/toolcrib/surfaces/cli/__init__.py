@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from toolcrib.surfaces.errors import EXIT_USAGE
+from toolcrib.core.errors import Exit
 
 EXIT_INTERRUPTED = 130
 """What shells say of a program that Ctrl-C ended."""
@@ -28,7 +28,7 @@ def run(program: str, arguments: Sequence[str] | None = None) -> int:
         if error.name not in _NEEDED:
             raise
         print(f"{program}: the command line is not installed; run: pip install 'toolcrib[cli]'", file=sys.stderr)
-        return EXIT_USAGE
+        return Exit.USAGE
     try:
         return run_app(program, sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:  # outside of a command, which ends by itself

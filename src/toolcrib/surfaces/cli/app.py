@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from toolcrib.core.errors import ToolcribError
+from toolcrib.core.errors import Exit, ToolcribError, answer_for
 from toolcrib.surfaces.cli import (
     EXIT_INTERRUPTED,
     browser,
@@ -30,7 +30,6 @@ from toolcrib.surfaces.cli import (
 )
 from toolcrib.surfaces.cli.desk import Desk, JsonOption, StoreOption
 from toolcrib.surfaces.cli.output import complain
-from toolcrib.surfaces.errors import EXIT_FAILED, EXIT_USAGE, exit_status
 
 EXIT_DEFECT = 70
 """An error that is nobody's but ours: EX_SOFTWARE of sysexits.h."""
@@ -110,17 +109,17 @@ class _Warnings(logging.Handler):
 def _told(program: str, error: Exception) -> int:
     if isinstance(error, ToolcribError):
         complain(program, error.message)
-        return exit_status(error)
+        return answer_for(error).exit
     if isinstance(error, _UsageProblem):
         complain(program, _usage(error))
-        return EXIT_USAGE
+        return Exit.USAGE
     if isinstance(error, typer.Abort):
         complain(program, "stopped")
         return EXIT_INTERRUPTED
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         complain(program, f"{where}{error.strerror.lower()}")
-        return EXIT_FAILED
+        return Exit.FAILED
     logging.getLogger("toolcrib").debug("internal error", exc_info=error)
     complain(
         program, f"internal error, {type(error).__name__}: {error}; please report it with the command that you ran"

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from toolcrib.core.errors import Exit
 from toolcrib.surfaces.cli.desk import Desk, JsonOption, desk_of, example
 from toolcrib.surfaces.cli.output import complain, printable
 from toolcrib.surfaces.cli.running import approval, tell
-from toolcrib.surfaces.errors import EXIT_NO
 
 if TYPE_CHECKING:
     from toolcrib.registry import ToolRegistry
@@ -39,7 +39,7 @@ def browser(
     interactive = sys.stdin.isatty()
     with _registry(headless=not show, yes=yes) as (registry, run):
         statuses = [_follow(desk, registry, run, line) for line in _lines(url, interactive)]
-    raise typer.Exit(EXIT_NO if any(statuses) and not interactive else 0)
+    raise typer.Exit(Exit.NO if any(statuses) and not interactive else 0)
 
 
 @contextmanager
@@ -119,7 +119,7 @@ def _follow(desk: Desk, registry: ToolRegistry, run: Run, line: str) -> int:
         result = run(registry.execute(tool.name, typed_arguments(tool.spec, words[1:])))
     except (ToolcribError, ValueError) as error:
         complain(desk.program, str(error))
-        return EXIT_NO
+        return Exit.NO
     return tell(desk, result)
 
 

@@ -15,7 +15,7 @@ def mcp(ctx: typer.Context, store: StoreOption = "") -> None:
     """Serve plugins and the catalogue's tools to an MCP client on standard input and output."""
     import asyncio
 
-    from toolcrib.calling.call import Guard
+    from toolcrib.bootstrap import calls_of
     from toolcrib.core.safety import SafetyLevel
     from toolcrib.registry import ToolRegistry
     from toolcrib.settings import load_settings
@@ -27,5 +27,5 @@ def mcp(ctx: typer.Context, store: StoreOption = "") -> None:
         ceiling = SafetyLevel(settings.highest_safety_level)
         registry = ToolRegistry(highest_safety_level=ceiling, policy=catalogue.policy, audit=catalogue.audit)
         registry.discover(folders=plugin_folders(settings.plugins_dir))
-        kept = CatalogueToolbox(catalogue, Guard(ceiling, None, catalogue.policy, catalogue.audit))
+        kept = CatalogueToolbox(catalogue, calls_of(catalogue, settings))
         asyncio.run(serve_stdio(JoinedToolbox(registry, kept)))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from toolcrib.core.errors import Exit
 from toolcrib.surfaces.cli.desk import Desk, JsonOption, desk_of, example
 from toolcrib.surfaces.cli.output import complain, print_json, print_table, printable
-from toolcrib.surfaces.errors import EXIT_NO
 
 if TYPE_CHECKING:
     from toolcrib.stacking import Item, Pipeline, Progress, RunReport
@@ -37,7 +37,7 @@ def check(ctx: typer.Context, file: FileArgument, as_json: JsonOption = False) -
         print(f"{report.name}: {' > '.join(report.tools)}")
         for line in report.problems or ["It can run."]:
             print(f"  {printable(line)}")
-    raise typer.Exit(0 if report.ok else EXIT_NO)
+    raise typer.Exit(0 if report.ok else Exit.NO)
 
 
 def run(
@@ -67,7 +67,7 @@ def run(
         _print_report(desk, report)
     for failure in report.failures[:5]:
         complain(desk.program, f"{failure.url}: {failure.tool!r} failed: {failure.reason}")
-    raise typer.Exit(0 if report.ok else EXIT_NO)
+    raise typer.Exit(0 if report.ok else Exit.NO)
 
 
 def _load(file: str) -> Pipeline:

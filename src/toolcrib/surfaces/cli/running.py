@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from toolcrib.core.errors import Exit, answer_for_code
 from toolcrib.surfaces.cli.catalogue import NameArgument
 from toolcrib.surfaces.cli.desk import Desk, JsonOption, StoreOption, desk_of, example
 from toolcrib.surfaces.cli.output import complain, print_json, printable
-from toolcrib.surfaces.errors import ANSWERS, EXIT_FAILED, EXIT_NO
 
 if TYPE_CHECKING:
     from toolcrib.calling.call import Approve
@@ -75,8 +75,8 @@ def tell(desk: Desk, result: ToolResult) -> int:
 
 def _status(error_code: str) -> int:
     """A call that was not made has its error's own status; one that was made and failed is a negative answer."""
-    answer = next((answer for kind, answer in ANSWERS.items() if getattr(kind, "code", "") == error_code), None)
-    return EXIT_NO if answer is None or answer.exit == EXIT_FAILED else answer.exit
+    answer = answer_for_code(error_code)
+    return Exit.NO if answer.exit is Exit.FAILED else answer.exit
 
 
 def live_registry(catalogue: Catalogue, name: str, approve: Approve | None) -> ToolRegistry:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from toolcrib.core.errors import Exit
 from toolcrib.surfaces.cli.desk import JsonOption, StoreOption, desk_of, example
 from toolcrib.surfaces.cli.output import print_json, print_table
-from toolcrib.surfaces.errors import EXIT_NO
 
 if TYPE_CHECKING:
     from toolcrib.settings import Settings
@@ -66,7 +66,7 @@ def doctor(ctx: typer.Context, store: StoreOption = "", as_json: JsonOption = Fa
     else:
         print_table(("Check", "Health", "Found"), [(check.name, check.health, check.detail) for check in checks])
     if any(check.health == "failed" for check in checks):
-        raise typer.Exit(EXIT_NO)
+        raise typer.Exit(Exit.NO)
 
 
 def backup(
@@ -95,13 +95,16 @@ def create_token(
     ctx: typer.Context, role: RoleOption, name: NameOption = "", days: DaysOption = 0, store: StoreOption = ""
 ) -> None:
     """Make a token and print it: the only time that it can be seen."""
-    from toolcrib.adapters.tokens import Role, issue, open_tokens
+    from toolcrib.bootstrap import open_tokens
+    from toolcrib.core.roles import Role
+    from toolcrib.core.tokens import new_token
 
     settings = _settings(ctx, store)
     wanted = Role.parse(role)
-    tokens = open_tokens(settings.store_url, settings.data_folder)
+    tokens = open_tokens(settings)
     try:
-        token, record = issue(tokens, name or wanted.value, wanted, now=time.time(), seconds=days * _DAY_SECONDS)
+        token, record = new_token(name or wanted.value, wanted, now=time.time(), seconds=days * _DAY_SECONDS)
+        tokens.add(record)
     finally:
         tokens.close()
     print(token)
@@ -110,10 +113,10 @@ def create_token(
 
 def list_tokens(ctx: typer.Context, store: StoreOption = "", as_json: JsonOption = False) -> None:
     """The tokens there are, without what would let anybody in."""
-    from toolcrib.adapters.tokens import open_tokens
+    from toolcrib.bootstrap import open_tokens
 
     settings = _settings(ctx, store)
-    tokens = open_tokens(settings.store_url, settings.data_folder)
+    tokens = open_tokens(settings)
     try:
         records = tokens.all()
     finally:
@@ -140,17 +143,17 @@ def revoke_token(
     store: StoreOption = "",
 ) -> None:
     """Let a token in no longer; a running service forgets it within five seconds."""
-    from toolcrib.adapters.tokens import open_tokens
+    from toolcrib.bootstrap import open_tokens
 
     settings = _settings(ctx, store)
-    tokens = open_tokens(settings.store_url, settings.data_folder)
+    tokens = open_tokens(settings)
     try:
         found = tokens.revoke(token_id)
     finally:
         tokens.close()
     if not found:
         typer.echo(f"there is no token {token_id!r}", err=True)
-        raise typer.Exit(EXIT_NO)
+        raise typer.Exit(Exit.NO)
     print(f"revoked {token_id}")
 
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from toolcrib.core.errors import Exit
 from toolcrib.surfaces.cli.catalogue import NameArgument, TypeOption, complete_name, print_tools
 from toolcrib.surfaces.cli.desk import JsonOption, StoreOption, desk_of, example
 from toolcrib.surfaces.cli.output import print_json, printable
-from toolcrib.surfaces.errors import EXIT_NO
 
 if TYPE_CHECKING:
     from toolcrib.stacking import Miss, Stack
@@ -46,7 +46,7 @@ def check_compat(
         print("Compatible" if report.compatible else "Non compatible")
         for reason in [verdict.reason for verdict in report.conflicts] or [report.reason]:
             print(printable(reason))
-    raise typer.Exit(0 if report.compatible else EXIT_NO)
+    raise typer.Exit(0 if report.compatible else Exit.NO)
 
 
 def compatible(
@@ -96,7 +96,7 @@ def plan(
             print(f"   nearest: {' + '.join(found.nearest.stack.names)}")
         for reason in found.nearest.reasons:
             print(f"   {printable(reason)}")
-    raise typer.Exit(0 if found else EXIT_NO)
+    raise typer.Exit(0 if found else Exit.NO)
 
 
 def _stack(stack: Stack) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from graphql import (
     validate,
 )
 
-from toolcrib.core.errors import InvalidQueryError, ToolcribError
-from toolcrib.surfaces.errors import RequestError, answer_for
+from toolcrib.core.errors import InvalidQueryError, ToolcribError, answer_for
+from toolcrib.surfaces.errors import RequestError
 from toolcrib.surfaces.graphql.limits import MAX_TOKENS, check_cost, check_shape
 from toolcrib.surfaces.graphql.schema import SCHEMA, Reader
 

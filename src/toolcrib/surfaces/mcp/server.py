@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolcrib import __version__
 from toolcrib.core.errors import MissingDependencyError
+from toolcrib.core.roles import NOBODY, Principal
 from toolcrib.formats import handover, render_result
 from toolcrib.surfaces.mcp.toolbox import Toolbox
 
@@ -26,8 +27,8 @@ def build_server(toolbox: Toolbox) -> Server:
     except ImportError:
         raise MissingDependencyError("the MCP SDK", "pip install 'toolcrib[mcp]'") from None
 
-    async def list_tools(_context: ServerRequestContext, params: PaginatedRequestParams | None) -> ListToolsResult:
-        specs, cursor = await toolbox.page(params.cursor if params is not None else None)
+    async def list_tools(context: ServerRequestContext, params: PaginatedRequestParams | None) -> ListToolsResult:
+        specs, cursor = await toolbox.page(params.cursor if params is not None else None, _principal(context))
         tools = [types.Tool.model_validate(definition) for definition in handover(specs, "mcp").definitions]
         return types.ListToolsResult(tools=tools, next_cursor=cursor)
 
@@ -38,11 +39,11 @@ def build_server(toolbox: Toolbox) -> Server:
     return Server("toolcrib", version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
 
 
-def _principal(context: ServerRequestContext) -> str:
+def _principal(context: ServerRequestContext) -> Principal:
     """Who the gate in front of the HTTP door let in; over standard input it is whoever started us."""
     scope = getattr(context.request, "scope", None) or {}
-    principal = scope.get("toolcrib.principal")
-    return principal.name if principal is not None else ""
+    principal: Principal = scope.get("toolcrib.principal", NOBODY)
+    return principal
 
 
 async def serve_stdio(toolbox: Toolbox) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from toolcrib.adapters.tokens import Role
+from toolcrib.core.roles import Role
 from toolcrib.surfaces.rest import code, graphs, queries, status, tools, using, versions
 from toolcrib.surfaces.rest.answers import json_bytes
 from toolcrib.surfaces.rest.application import Application, Mounted

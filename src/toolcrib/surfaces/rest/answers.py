@@ -10,13 +10,15 @@ from pydantic_core import to_json
 from starlette.responses import Response
 
 from toolcrib.core.errors import (
+    UNEXPECTED,
     BreakingChangeError,
     InvalidArgumentsError,
     ToolcribError,
     ToolInUseError,
     UnauthenticatedError,
+    answer_for,
 )
-from toolcrib.surfaces.errors import UNEXPECTED, MethodNotAllowedError, RateLimitedError, answer_for
+from toolcrib.surfaces.errors import MethodNotAllowedError, RateLimitedError
 
 _MAX_DETAIL = 1000
 

@@ -13,8 +13,9 @@ from typing import Any
 from opentelemetry import propagate, trace
 from starlette.requests import Request
 
-from toolcrib.adapters.tokens import Role
+from toolcrib.calling.blocking import in_thread
 from toolcrib.core.errors import ToolcribError
+from toolcrib.core.roles import Role
 from toolcrib.surfaces.auth import require
 from toolcrib.surfaces.rest.answers import problem_answer
 from toolcrib.surfaces.rest.endpoints import Endpoint
@@ -94,7 +95,7 @@ class Application:
         try:
             require(await self.service.guard.admit(scope), Role.READER)
             if self._remote:
-                rendered = await self.service.call(self._rendered.get, name)
+                rendered = await in_thread(self._rendered.get, name)
             else:
                 rendered = self._rendered.get(name)
         except ToolcribError as error:
@@ -130,7 +131,6 @@ class Application:
         await receive()
         if self._stop is not None:
             await self._stop()
-        self.service.close()
         await send({"type": "lifespan.shutdown.complete"})
 
 

@@ -8,8 +8,9 @@ from functools import partial
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
-from toolcrib.adapters.tokens import Role
+from toolcrib.calling.blocking import in_thread
 from toolcrib.core.errors import MissingConfigError, ToolNotFoundError
+from toolcrib.core.roles import Role
 from toolcrib.formats.bundle import CODE, blob_key, bundle_digest
 from toolcrib.surfaces.errors import RequestError
 from toolcrib.surfaces.rest import asking
@@ -22,7 +23,7 @@ _ZIP = "application/zip"
 
 async def get_code(service: Service, request: Request) -> Response:
     """The tool.zip of a tool."""
-    entry = await service.call(service.catalogue.entry, asking.tool_id(request))
+    entry = await in_thread(service.catalogue.entry, asking.tool_id(request))
     link: str = entry.document["binding"]["source_code_link"]
     digest = bundle_digest(link)
     if digest is None:
@@ -42,17 +43,17 @@ async def _code(service: Service, digest: str, name: str) -> Response:
     blobs = service.blobs
     if blobs is None:
         raise MissingConfigError("this service has no place for bundles; set TOOLCRIB_BLOBS")
-    link = await service.call(blobs.link, blob_key(digest))
+    link = await in_thread(blobs.link, blob_key(digest))
     if link is not None:
         return RedirectResponse(link, 307, {"cache-control": "no-store"})
-    pieces: Iterator[bytes] = await service.call(blobs.open, blob_key(digest))
+    pieces: Iterator[bytes] = await in_thread(blobs.open, blob_key(digest))
     headers = {"content-disposition": f'attachment; filename="{name}.zip"', "etag": f'"{digest}"'}
-    return StreamingResponse(_streamed(service, pieces), headers=headers, media_type=_ZIP)
+    return StreamingResponse(_streamed(pieces), headers=headers, media_type=_ZIP)
 
 
-async def _streamed(service: Service, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+async def _streamed(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
     following = partial(next, pieces, None)
-    while (piece := await service.call(following)) is not None:
+    while (piece := await in_thread(following)) is not None:
         yield piece
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.adapters.tokens import Role
+from toolcrib.core.roles import Role
 
 if TYPE_CHECKING:
     from toolcrib.surfaces.rest.service import Service

@@ -8,10 +8,11 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.adapters.tokens import Role
+from toolcrib.calling.blocking import in_thread
 from toolcrib.catalogue import Catalogue
 from toolcrib.core.errors import ToolNotFoundError
 from toolcrib.core.names import check_name
+from toolcrib.core.roles import Role
 from toolcrib.formats.toolentry import document_to_entry
 from toolcrib.surfaces.auth import require
 from toolcrib.surfaces.errors import RequestError
@@ -66,7 +67,7 @@ async def graphql_page(service: Service, request: Request) -> Response:
 async def _answer(service: Service, request: Request, body: object) -> Response:
     if isinstance(body, list):
         raise RequestError("one GraphQL request at a time, please; a list of them is not taken")
-    answer = await service.call(_GRAPHQL.answer, body, _CatalogueReader(service.catalogue))
+    answer = await in_thread(_GRAPHQL.answer, body, _CatalogueReader(service.catalogue))
     modern = _RESPONSE in request.headers.get("accept", "")
     status = 400 if modern and "data" not in answer else 200
     return Response(json_bytes(answer), status, media_type=_RESPONSE if modern else "application/json")

@@ -7,7 +7,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.adapters.tokens import Role
+from toolcrib.calling.blocking import in_thread
+from toolcrib.core.roles import Role
 from toolcrib.formats.toolentry import document_to_entry
 from toolcrib.surfaces.errors import RequestError
 from toolcrib.surfaces.rest import asking
@@ -65,12 +66,12 @@ async def query_generic(service: Service, request: Request) -> Response:
 
 
 async def search_tools(service: Service, request: Request) -> Response:
-    if "q" not in request.query_params and await service.call(service.catalogue.__contains__, "search"):
+    if "q" not in request.query_params and await in_thread(service.catalogue.__contains__, "search"):
         # A tool may be called so too, and a search without words is none.
-        return asking.entry_answer(await service.call(service.catalogue.entry, "search"))
+        return asking.entry_answer(await in_thread(service.catalogue.entry, "search"))
     words = asking.text(request, "q")
     most = asking.whole_number(request, "limit", 10, _MAX_HITS)
-    hits = await service.call(service.catalogue.search, words, most)
+    hits = await in_thread(service.catalogue.search, words, most)
     return json_answer(
         [
             {
@@ -85,7 +86,7 @@ async def search_tools(service: Service, request: Request) -> Response:
 
 
 async def _find(service: Service, request: Request, where: Any) -> Response:
-    page = await service.call(
+    page = await in_thread(
         service.catalogue.query,
         asking.entry_filter(where),
         limit=asking.limit(request),

@@ -9,18 +9,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
 
 from toolcrib.catalogue import Catalogue, Entry
 
 _OVERHEAD_BYTES = 400
-
-
-@runtime_checkable
-class Generations(Protocol):
-    def generation(self) -> object:
-        """Equal values: nothing was written between the two calls, by anybody."""
-        ...
 
 
 Rendered = tuple[bytes, bytes, bytes, object]
@@ -40,13 +32,12 @@ class RenderedEntries:
         self._bytes = 0
         self._lock = threading.Lock()
         self._kept: dict[str, Rendered] = {}
-        store = catalogue.store
-        self._generation = store.generation if isinstance(store, Generations) else None
+        self._generation = catalogue.store.generation
 
     def get(self, name: str) -> Rendered:
         """The answer for the tool as it is now, or ToolNotFoundError."""
         kept = self._kept.get(name)
-        generation = self._generation() if self._generation is not None else None
+        generation = self._generation()
         if kept is not None and generation is not None and kept[3] == generation:
             return kept
         entry = self._catalogue.entry(name)

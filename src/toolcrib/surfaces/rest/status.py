@@ -7,8 +7,9 @@ import asyncio
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.adapters.tokens import Role
+from toolcrib.calling.blocking import in_thread
 from toolcrib.core.errors import MissingConfigError, StoreError
+from toolcrib.core.roles import Role
 from toolcrib.surfaces.errors import RequestError
 from toolcrib.surfaces.rest import asking, metrics
 from toolcrib.surfaces.rest.answers import json_answer
@@ -26,14 +27,14 @@ async def healthz(_service: Service, _request: Request) -> Response:
 async def readyz(service: Service, _request: Request) -> Response:
     try:
         async with asyncio.timeout(_PING_SECONDS):
-            await service.call(service.catalogue.store.ping)
+            await in_thread(service.catalogue.store.ping)
     except TimeoutError:
         raise StoreError(f"the store did not answer within {_PING_SECONDS:g} s") from None
     return json_answer({"status": "ready"})
 
 
 async def get_metrics(service: Service, _request: Request) -> Response:
-    waiting = await service.call(service.catalogue.store.outbox, limit=1000)
+    waiting = await in_thread(service.catalogue.store.outbox, limit=1000)
     service.metrics.waiting(len(waiting))
     return Response(service.metrics.text(), media_type=metrics.CONTENT_TYPE)
 
@@ -52,7 +53,7 @@ async def list_audit(service: Service, request: Request) -> Response:
         raise RequestError(f"the query parameter 'since' must be seconds since 1970, not {since!r:.60}") from None
     if not 0 <= begin < 1e12:
         raise RequestError(f"the query parameter 'since' must be seconds since 1970, not {since!r:.60}")
-    events = await service.call(
+    events = await in_thread(
         service.audit.events,
         **{name: asking.optional_text(request, name) for name in ("tool", "principal", "action", "outcome", "call")},
         since=begin,

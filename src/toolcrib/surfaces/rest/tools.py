@@ -7,10 +7,11 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.adapters.tokens import Role
+from toolcrib.calling.blocking import in_thread
 from toolcrib.catalogue import Entry
 from toolcrib.catalogue.bundles import ingest
 from toolcrib.core.errors import ConflictError, MissingConfigError, ToolInUseError, ToolValidationError
+from toolcrib.core.roles import Role
 from toolcrib.formats.bundle import bundle_link
 from toolcrib.formats.toolentry import entry_changes, entry_to_spec
 from toolcrib.surfaces.errors import PreconditionFailedError
@@ -51,7 +52,7 @@ async def upload_tool(service: Service, request: Request) -> Response:
         seconds=limits.upload_seconds,
         stall_seconds=limits.stall_seconds,
     ) as path:
-        entry = await service.call(
+        entry = await in_thread(
             ingest,
             path,
             blobs=service.blobs,
@@ -66,7 +67,7 @@ async def upload_tool(service: Service, request: Request) -> Response:
 
 async def create_tool(service: Service, request: Request) -> Response:
     body = await _object(service, request)
-    entry = await service.call(
+    entry = await in_thread(
         service.catalogue.publish,
         entry_to_spec(body),
         replace=asking.flag(request, "replace"),
@@ -79,13 +80,13 @@ async def create_tool(service: Service, request: Request) -> Response:
 
 
 async def list_tools(service: Service, request: Request) -> Response:
-    page = await service.call(service.catalogue.query, limit=asking.limit(request), cursor=asking.cursor(request))
+    page = await in_thread(service.catalogue.query, limit=asking.limit(request), cursor=asking.cursor(request))
     return asking.page_answer(request, page)
 
 
 async def get_tool(service: Service, request: Request) -> Response:
     """HEAD, and GET where every request is logged; the application answers the common GET itself."""
-    entry = await service.call(service.catalogue.entry, asking.tool_id(request))
+    entry = await in_thread(service.catalogue.entry, asking.tool_id(request))
     if request.headers.get("if-none-match", "").removeprefix("W/") == f'"{entry.etag}"':
         return Response(status_code=304, headers={"etag": f'"{entry.etag}"'})
     return asking.entry_answer(entry, headers={"cache-control": "no-cache"})
@@ -98,7 +99,7 @@ async def update_tool(service: Service, request: Request) -> Response:
         raise ToolValidationError(f"field 'tool_id' is not {name!r}; a tool cannot be renamed")
     expected = asking.expected_etag(request)
     try:
-        entry = await service.call(
+        entry = await in_thread(
             service.catalogue.update,
             name,
             lambda spec: entry_changes(spec, body),
@@ -114,7 +115,7 @@ async def update_tool(service: Service, request: Request) -> Response:
 async def delete_tool(service: Service, request: Request) -> Response:
     expected = asking.expected_etag(request)
     try:
-        await service.call(
+        await in_thread(
             service.catalogue.delete,
             asking.tool_id(request),
             asking.flag(request, "force"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,6 +13,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 from starlette.requests import Request
 
+from toolcrib.calling.blocking import in_thread
 from toolcrib.core.errors import InvalidBundleError, StoreError
 from toolcrib.surfaces.errors import UnsupportedMediaTypeError
 from toolcrib.surfaces.rest.bodies import pieces
@@ -105,8 +105,8 @@ async def uploaded_file(
         async for piece in pieces(request, most=most, seconds=seconds, stall_seconds=stall_seconds):
             form.feed(piece)
             if len(form.pending) >= _BUFFER_BYTES:
-                await asyncio.to_thread(_flush, form, file)
-        await asyncio.to_thread(_flush, form, file)
+                await in_thread(_flush, form, file)
+        await in_thread(_flush, form, file)
         if not form.found:
             raise InvalidBundleError(f"the upload has no part called {FIELD!r}; send the bundle as 'file=@bundle.zip'")
         if not form.complete:

@@ -6,14 +6,14 @@ from pydantic_core import to_jsonable_python
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.adapters.tokens import Role
-from toolcrib.calling.call import execute
-from toolcrib.core import errors
+from toolcrib.calling.blocking import in_thread
 from toolcrib.core.context import ToolContext
+from toolcrib.core.errors import UNEXPECTED, ToolNotFoundError, answer_for_code
 from toolcrib.core.names import check_name
+from toolcrib.core.roles import Role
 from toolcrib.formats import FORMATS, handover
 from toolcrib.formats.toolentry import spec_to_entry
-from toolcrib.surfaces.errors import RequestError, answer_for
+from toolcrib.surfaces.errors import RequestError
 from toolcrib.surfaces.rest import asking
 from toolcrib.surfaces.rest.answers import json_answer
 from toolcrib.surfaces.rest.bodies import read_object
@@ -41,7 +41,7 @@ _STRICT = Parameter("strict", "Read a list of compatibilities as complete.", FLA
 async def get_definition(service: Service, request: Request) -> Response:
     """The tool as a provider takes it."""
     wanted = request.query_params.get("format", "openai")
-    entry = await service.call(service.catalogue.entry, asking.tool_id(request))
+    entry = await in_thread(service.catalogue.entry, asking.tool_id(request))
     return json_answer(handover([entry.spec], wanted).definitions[0])
 
 
@@ -57,7 +57,7 @@ async def check_compat(service: Service, request: Request) -> Response:
     if not isinstance(strict, bool):
         raise RequestError("'strict' must be true or false")
     checked = [check_name(name) for name in names]
-    report = await service.call(service.catalogue.check_compat, checked, strict=strict)
+    report = await in_thread(service.catalogue.check_compat, checked, strict=strict)
     return json_answer(
         {
             "compatible": report.compatible,
@@ -69,7 +69,7 @@ async def check_compat(service: Service, request: Request) -> Response:
 
 
 async def list_compatible(service: Service, request: Request) -> Response:
-    found = await service.call(
+    found = await in_thread(
         service.catalogue.compatible_with,
         asking.tool_id(request),
         asking.optional_text(request, "type") or None,
@@ -85,33 +85,19 @@ async def run_tool(service: Service, request: Request) -> Response:
     unknown = next((key for key in body if key != "arguments"), None)
     if unknown is not None:
         raise RequestError(f"the body has a field {unknown!r:.60} that does not exist; it has 'arguments'")
-    tool = await service.call(service.catalogue.tool, name)
-    context = ToolContext(principal=principal_of(request).name)
-    result = await execute(lambda _: tool, service.runs, name, body.get("arguments"), context)
+    principal = principal_of(request)
+    context = ToolContext(principal.name, roles=principal.roles)
+    result = await service.calls.execute(name, body.get("arguments"), context)
+    if result.error_code == ToolNotFoundError.code:
+        raise ToolNotFoundError(name)
     service.metrics.ran("done" if result.success else result.error_code or "failed")
     return json_answer(to_jsonable_python(result.to_dict(), fallback=repr), _run_status(result.error_code))
 
 
-_ERRORS_BY_CODE = {
-    kind.code: kind
-    for kind in (
-        errors.InvalidArgumentsError,
-        errors.DeniedError,
-        errors.ApprovalRequiredError,
-        errors.PolicyUnavailableError,
-        errors.ToolBusyError,
-        errors.MissingConfigError,
-        errors.MissingDependencyError,
-        errors.UnavailableError,
-        errors.StoreError,
-    )
-}
-
-
 def _run_status(code: str | None) -> int:
-    """200 where the tool ran, whatever came of it; the table's status where it was not even begun."""
-    kind = _ERRORS_BY_CODE.get(code or "")
-    return 200 if kind is None else answer_for(kind).http
+    """200 if the tool ran, whatever came of it; the error's own status if it was not even begun."""
+    answer = answer_for_code(code)
+    return 200 if code is None or answer.after_start or answer is UNEXPECTED else answer.http
 
 
 _REFUSED_RUNS = {

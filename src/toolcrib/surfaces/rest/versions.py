@@ -7,8 +7,9 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.adapters.tokens import Role
+from toolcrib.calling.blocking import in_thread
 from toolcrib.catalogue import Entry
+from toolcrib.core.roles import Role
 from toolcrib.surfaces.errors import RequestError
 from toolcrib.surfaces.rest import asking
 from toolcrib.surfaces.rest.answers import json_answer
@@ -20,7 +21,7 @@ _VERSION = Parameter("version", "Number of the version.", {"type": "integer", "m
 
 
 async def list_history(service: Service, request: Request) -> Response:
-    entries = await service.call(service.catalogue.history, asking.tool_id(request))
+    entries = await in_thread(service.catalogue.history, asking.tool_id(request))
     return json_answer([_version(entry) for entry in entries])
 
 
@@ -28,7 +29,7 @@ async def get_version(service: Service, request: Request) -> Response:
     number = request.path_params["version"]
     if not (number.isascii() and number.isdecimal() and len(number) <= 9):
         raise RequestError(f"{number!r:.60} is not the number of a version")
-    return asking.entry_answer(await service.call(service.catalogue.version, asking.tool_id(request), int(number)))
+    return asking.entry_answer(await in_thread(service.catalogue.version, asking.tool_id(request), int(number)))
 
 
 async def restore_tool(service: Service, request: Request) -> Response:
@@ -36,7 +37,7 @@ async def restore_tool(service: Service, request: Request) -> Response:
     number = body.get("version")
     if body.keys() != {"version"} or not isinstance(number, int) or isinstance(number, bool) or not 0 < number < 2**31:
         raise RequestError("the body must be {'version': n} with the number of a version from the history")
-    entry = await service.call(
+    entry = await in_thread(
         service.catalogue.restore, asking.tool_id(request), number, principal=principal_of(request).name
     )
     said: dict[str, Any] = {"message": "Tool restored successfully", "tool_id": entry.name}

@@ -1,0 +1,43 @@
+"""From async to sync: the one way for async code to call what blocks.
+
+What is local (a file, SQLite) is called directly, as its port says with ``remote = False``; what leaves the process, or
+may take long, is called in a thread of a pool of its own, so that no tool and no library can use the threads up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MAX_THREADS = 32
+
+
+class Port(Protocol):
+    @property
+    def remote(self) -> bool: ...
+
+
+async def in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """What ``function`` returns, called in a thread with the caller's context variables."""
+    work: Callable[[], Any] = partial(contextvars.copy_context().run, function, *args, **kwargs)
+    result: T = await asyncio.get_running_loop().run_in_executor(_threads(), work)
+    return result
+
+
+async def ask(port: Port, method: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """What a port's method returns: called here if the port is local, in a thread if it is remote."""
+    if port.remote:
+        return await in_thread(method, *args, **kwargs)
+    return method(*args, **kwargs)
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(MAX_THREADS, "toolcrib-blocking")
