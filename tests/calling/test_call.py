@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from toolcrib import SafetyLevel, ToolContext, ToolRegistry, ToolResult, tool
+from toolcrib import SafetyLevel, StoreError, ToolContext, ToolRegistry, ToolResult, tool
 from toolcrib.adapters.audit.memory import MemoryAudit
 from toolcrib.core.spec import ToolSpec
-from toolcrib.ports import Decision, PolicyRequest
+from toolcrib.ports import AuditEvent, Decision, PolicyRequest
 
 
 @tool(timeout_seconds=5)
@@ -197,6 +197,38 @@ async def test_a_crash_leaves_its_own_event() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert (audit.events()[0].outcome, audit.events()[0].detail) == ("crashed", "CancelledError")
+
+
+async def test_a_call_of_an_unknown_tool_is_recorded_too() -> None:
+    audit = MemoryAudit()
+    result = await ToolRegistry(TOOLS, audit=audit).execute("nobody", {}, context=ToolContext("eve"))
+    assert result.error_code == "tool_not_found"
+    recorded = [(event.tool, event.principal, event.outcome, event.detail) for event in reversed(audit.events())]
+    assert recorded == [("nobody", "eve", "attempt", ""), ("nobody", "eve", "failed", "tool_not_found")]
+
+
+async def test_a_call_that_cannot_be_recorded_is_not_made() -> None:
+    class Full:
+        remote = False
+
+        def record(self, *events: AuditEvent) -> None:
+            raise StoreError("the disk is full")
+
+    result = await ToolRegistry(TOOLS, audit=Full()).execute("add", {"a": 1})
+    assert (result.success, result.error_code, result.error) == (False, StoreError.code, "the disk is full")
+
+
+async def test_policies_see_the_callers_roles() -> None:
+    class Publishers:
+        remote = False
+
+        def decide(self, request: PolicyRequest) -> Decision:
+            return Decision("publisher" in request.roles, "only publishers")
+
+    registry = ToolRegistry(TOOLS, policy=Publishers())
+    assert (await registry.execute("add", {"a": 1}, context=ToolContext("ada", roles=("publisher",)))).success
+    refused = await registry.execute("add", {"a": 1}, context=ToolContext("bob"))
+    assert failing(refused) == ("denied", "the policy does not let 'bob' run 'add': only publishers")
 
 
 async def test_a_remote_policy_and_audit_do_not_block_the_loop() -> None:

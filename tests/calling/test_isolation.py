@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from toolcrib import ToolBusyError, ToolContext, ToolFailedError, ToolTimeoutError, tool
+from toolcrib import ToolBusyError, ToolContext, ToolFailedError, ToolRegistry, ToolTimeoutError, tool
 from toolcrib.calling.process import run_in_process
 from toolcrib.calling.thread import MAX_ABANDONED, ThreadRunner
 from toolcrib.core.tool import Tool
@@ -299,3 +299,18 @@ asyncio.run(tool(isolation="process", timeout_seconds=60)(spin).execute())
     while not gone(worker) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert gone(worker)
+
+
+@pytest.mark.parametrize("pauses", [0, 1])
+async def test_an_async_tool_that_blocks_past_its_deadline_is_late_although_it_ended(pauses: int) -> None:
+    @tool(timeout_seconds=0.05)
+    async def stubborn() -> str:
+        """Keeps the loop to itself."""
+        for _ in range(pauses):
+            await asyncio.sleep(0)
+        time.sleep(0.1)
+        return "done"
+
+    result = await ToolRegistry([stubborn]).execute("stubborn")
+    assert (result.success, result.error_code, result.metadata["still_running"]) == (False, "timeout", False)
+    assert "it blocked the event loop and ended by itself after" in (result.error or "")

@@ -255,7 +255,7 @@ def test_an_outcome_that_cannot_be_audited_does_not_undo_the_change(caplog: pyte
     catalogue = Catalogue(MemoryStore(), audit=FullAfterTheAttempt())
     catalogue.publish(spec())
     assert "weather" in catalogue
-    assert "could not be audited: the disk is full" in caplog.text
+    assert "could not be recorded: the disk is full" in caplog.text
     with pytest.raises(ToolExistsError):
         catalogue.publish(spec())
 

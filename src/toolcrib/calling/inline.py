@@ -43,6 +43,7 @@ async def run_async_inline(tool: Tool, arguments: dict[str, Any], context: ToolC
             try:
                 waiting_on = awaitable.send(None)
             except StopIteration as done:
+                _refuse_late(tool.spec.name, seconds, started)
                 return done.value
             awaitable = _resumed(awaitable, waiting_on)
         return await _within(seconds, started, awaitable, tool.spec.name)
@@ -63,7 +64,15 @@ async def _within(seconds: float, started: float, awaitable: Any, name: str) -> 
             raise
     if scope.expired():  # also where the tool caught its cancellation and came back with a value
         raise ToolTimeoutError(name, seconds)
+    _refuse_late(name, seconds, started)
     return value
+
+
+def _refuse_late(name: str, seconds: float, started: float) -> None:
+    """A tool that never let the loop run could not be stopped; it is late all the same."""
+    elapsed = time.monotonic() - started
+    if elapsed > seconds:
+        raise ToolTimeoutError(name, seconds, blocked=elapsed)
 
 
 @types.coroutine

@@ -34,7 +34,7 @@ def test_it_asks_and_believes(receiver: Receiver) -> None:
     asked = receiver.received[0]
     assert asked.path == "/may"
     assert json.loads(asked.body) == {
-        "principal": "ada", "action": "create", "tool": "hammer", "digest": "d1",
+        "principal": "ada", "roles": [], "action": "create", "tool": "hammer", "digest": "d1",
         "spec": {"name": "hammer", "tags": ["é"]},
     }  # fmt: skip
     assert verify("s3cret", asked.body, asked.headers["toolcrib-signature"], now=time.time())

@@ -30,6 +30,6 @@ def run(program: str, arguments: Sequence[str] | None = None) -> int:
         print(f"{program}: the command line is not installed; run: pip install 'toolcrib[cli]'", file=sys.stderr)
         return Exit.USAGE
     try:
-        return run_app(program, sys.argv[1:] if arguments is None else arguments)
+        return int(run_app(program, sys.argv[1:] if arguments is None else arguments))
     except KeyboardInterrupt:  # outside of a command, which ends by itself
         return EXIT_INTERRUPTED
