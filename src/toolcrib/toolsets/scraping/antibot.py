@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from toolcrib.core.errors import DeniedError
+from toolcrib import DeniedError
 from toolcrib.stacking import Brick, Page, Request, StepContext
 from toolcrib.toolsets.scraping.entries import entry
 from toolcrib.toolsets.scraping.fetching import FetchConfig, check_size, page, told_plainly

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
-from toolcrib.core.errors import MissingDependencyError, ToolcribError, ToolTimeoutError, UnavailableError
+from toolcrib import MissingDependencyError, ToolcribError, ToolTimeoutError, UnavailableError
 from toolcrib.stacking import Brick, BrickConfig, Page, Request, StepContext
 from toolcrib.toolsets.scraping.entries import entry
 from toolcrib.toolsets.scraping.fetching import FetchConfig, check_size, told_plainly

@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urljoin
 
 from pydantic import Field
 
-from toolcrib.core.errors import ToolFailedError, ToolTimeoutError
+from toolcrib import ToolFailedError, ToolTimeoutError
 from toolcrib.stacking import Brick, BrickConfig, Page, Request, StepContext
 from toolcrib.toolsets.scraping.entries import entry
 from toolcrib.toolsets.scraping.fetching import told_plainly

@@ -6,7 +6,7 @@ import json
 from functools import cache
 from importlib.resources import files
 
-from toolcrib.core.spec import ToolSpec
+from toolcrib import ToolSpec
 
 
 @cache

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from pydantic import Field
 
-from toolcrib.core.errors import ToolFailedError, ToolTimeoutError, UnavailableError
+from toolcrib import ToolFailedError, ToolTimeoutError, UnavailableError
 from toolcrib.stacking import BrickConfig, Page, Request
 
 USER_AGENT = "Mozilla/5.0 (compatible; Toolcrib)"

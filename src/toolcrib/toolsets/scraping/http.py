@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from toolcrib.core.errors import MissingDependencyError, ToolcribError, ToolTimeoutError
+from toolcrib import MissingDependencyError, ToolcribError, ToolTimeoutError
 from toolcrib.stacking import Brick, BrickConfig, Page, Request, StepContext
 from toolcrib.toolsets.scraping.entries import entry
 from toolcrib.toolsets.scraping.fetching import FetchConfig, check_size, page, told_plainly

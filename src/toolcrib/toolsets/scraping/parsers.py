@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from toolcrib.core.errors import MissingDependencyError, ToolcribError
+from toolcrib import MissingDependencyError, ToolcribError
 from toolcrib.stacking import Brick, BrickConfig, Page, Record, StepContext
 from toolcrib.toolsets.scraping.entries import entry
 from toolcrib.toolsets.scraping.selectors import ParserBrick, ParserConfig

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import Field, model_validator
 
-from toolcrib.core.errors import UnavailableError
+from toolcrib import UnavailableError
 from toolcrib.stacking import Brick, BrickConfig, Request, StepContext
 from toolcrib.toolsets.scraping.entries import entry
 

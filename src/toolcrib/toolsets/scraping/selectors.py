@@ -18,7 +18,7 @@ from urllib.parse import urljoin
 
 from pydantic import BeforeValidator, Field
 
-from toolcrib.core.errors import ToolValidationError
+from toolcrib import ToolValidationError
 from toolcrib.stacking import Brick, BrickConfig, Page, Record, Request, StepContext
 
 Node = TypeVar("Node")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from toolcrib.core.errors import StoreError
+from toolcrib import StoreError
 from toolcrib.toolsets.scraping.entries import entry
 from toolcrib.toolsets.scraping.rows import KEY, Row, RowsBrick, RowsConfig, append, as_text
 from toolcrib.toolsets.scraping.textfiles import json_lines, read_json_lines

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from toolcrib.core.errors import StoreError
+from toolcrib import StoreError
 from toolcrib.toolsets.scraping.entries import entry
 from toolcrib.toolsets.scraping.rows import KEY, Row, RowsBrick, RowsConfig, append, as_text
 
