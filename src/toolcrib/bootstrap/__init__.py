@@ -347,9 +347,9 @@ def seed_samples(catalogue: Catalogue) -> int:
     if len(catalogue):
         return 0
     from toolcrib.toolsets.browser import browser_specs
-    from toolcrib.toolsets.scraping.entries import entries
+    from toolcrib.toolsets.scraping.specs import scraping_specs
 
-    samples = {spec.name: spec for spec in (*browser_specs(), *entries().values())}
+    samples = {spec.name: spec for spec in (*browser_specs(), *scraping_specs().values())}
     return len(catalogue.publish_many(samples.values(), principal="samples"))
 
 

@@ -87,10 +87,10 @@ def _read(desk: Desk, file: str) -> list[ToolSpec]:
 def _samples(desk: Desk) -> list[ToolSpec]:
     """The scraping tools, and the browser tools where the store has a place for their parameters."""
     from toolcrib.toolsets.browser import browser_specs
-    from toolcrib.toolsets.scraping.entries import entries
+    from toolcrib.toolsets.scraping.specs import scraping_specs
 
     specs = {} if desk.speaks_brain else {spec.name: spec for spec in browser_specs()}
-    return list((specs | entries()).values())
+    return list((specs | scraping_specs()).values())
 
 
 def list_tools(

@@ -1,4 +1,4 @@
-"""Scraping: bricks for real tools, from the request to the stored row, and their catalogue entries.
+"""Scraping: bricks for real tools, from the request to the stored row, and their specs.
 
 pipeline = load_pipeline("books.json")
 pipeline.check().raise_first()
@@ -17,14 +17,14 @@ from toolcrib.stacking import load_pipeline as load_pipeline_with
 from toolcrib.toolsets.scraping.antibot import CurlBrick, ScraperApiBrick
 from toolcrib.toolsets.scraping.browser import PlaywrightBrick
 from toolcrib.toolsets.scraping.captcha import AntiCaptchaBrick
-from toolcrib.toolsets.scraping.entries import entries
 from toolcrib.toolsets.scraping.http import HttpxBrick, RequestsBrick
 from toolcrib.toolsets.scraping.parsers import BeautifulSoupBrick, ExtructBrick, ParselBrick, SelectolaxBrick
 from toolcrib.toolsets.scraping.proxies import ProxyListBrick
+from toolcrib.toolsets.scraping.specs import scraping_specs
 from toolcrib.toolsets.scraping.tables import ParquetBrick, SqliteBrick
 from toolcrib.toolsets.scraping.textfiles import CsvBrick, JsonLinesBrick
 
-__all__ = ["BRICKS", "entries", "load_pipeline", "make_pipeline"]
+__all__ = ["BRICKS", "load_pipeline", "make_pipeline", "scraping_specs"]
 
 BRICKS: Mapping[str, type[Brick[Any, Any]]] = MappingProxyType(
     {
@@ -48,7 +48,7 @@ BRICKS: Mapping[str, type[Brick[Any, Any]]] = MappingProxyType(
         )
     }
 )
-"""Every brick that ships, by the name of its catalogue entry."""
+"""Every brick that ships, by the name of its spec."""
 
 
 def load_pipeline(

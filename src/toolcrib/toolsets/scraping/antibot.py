@@ -10,8 +10,8 @@ from pydantic import Field
 
 from toolcrib import DeniedError
 from toolcrib.stacking import Brick, Page, Request, StepContext
-from toolcrib.toolsets.scraping.entries import entry
 from toolcrib.toolsets.scraping.fetching import FetchConfig, check_size, page, told_plainly
+from toolcrib.toolsets.scraping.specs import scraping_spec
 
 if TYPE_CHECKING:
     import httpx
@@ -32,7 +32,7 @@ class CurlBrick(Brick[Request, Page]):
             own = {"User-Agent": self.user_agent} if self.user_agent else {}
             return {**own, **self.headers, **request.headers}
 
-    spec = entry("curl_cffi")
+    spec = scraping_spec("curl_cffi")
     takes = Request
     gives = Page
     modules = ("curl_cffi",)
@@ -79,7 +79,7 @@ class ScraperApiBrick(Brick[Request, Page]):
         country_code: str = ""
         premium: bool = False
 
-    spec = entry("scraperapi")
+    spec = scraping_spec("scraperapi")
     takes = Request
     gives = Page
     modules = ("httpx",)

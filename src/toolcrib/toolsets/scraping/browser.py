@@ -12,8 +12,8 @@ from pydantic import Field, model_validator
 
 from toolcrib import MissingDependencyError, ToolcribError, ToolTimeoutError, UnavailableError
 from toolcrib.stacking import Brick, BrickConfig, Page, Request, StepContext
-from toolcrib.toolsets.scraping.entries import entry
 from toolcrib.toolsets.scraping.fetching import FetchConfig, check_size, told_plainly
+from toolcrib.toolsets.scraping.specs import scraping_spec
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Response, Route
@@ -56,7 +56,7 @@ class PlaywrightBrick(Brick[Request, Page]):
         headless: bool = True
         user_agent: str = ""
 
-    spec = entry("playwright")
+    spec = scraping_spec("playwright")
     takes = Request
     gives = Page
     modules = ("playwright",)

@@ -16,8 +16,8 @@ from pydantic import Field
 
 from toolcrib import ToolFailedError, ToolTimeoutError
 from toolcrib.stacking import Brick, BrickConfig, Page, Request, StepContext
-from toolcrib.toolsets.scraping.entries import entry
 from toolcrib.toolsets.scraping.fetching import told_plainly
+from toolcrib.toolsets.scraping.specs import scraping_spec
 
 if TYPE_CHECKING:
     import httpx
@@ -63,7 +63,7 @@ class AntiCaptchaBrick(Brick[Page, Page]):
         )
         attempts: int = Field(2, ge=1, le=10, description="how often a page may ask again")
 
-    spec = entry("anticaptcha")
+    spec = scraping_spec("anticaptcha")
     takes = Page
     gives = Page
     modules = ("httpx", "lxml")

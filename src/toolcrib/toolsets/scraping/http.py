@@ -13,8 +13,8 @@ from pydantic import Field
 
 from toolcrib import MissingDependencyError, ToolcribError, ToolTimeoutError
 from toolcrib.stacking import Brick, BrickConfig, Page, Request, StepContext
-from toolcrib.toolsets.scraping.entries import entry
 from toolcrib.toolsets.scraping.fetching import FetchConfig, check_size, page, told_plainly
+from toolcrib.toolsets.scraping.specs import scraping_spec
 
 if TYPE_CHECKING:
     import httpx
@@ -32,7 +32,7 @@ class HttpxBrick(Brick[Request, Page]):
         http2: bool = Field(False, description="speak HTTP/2 where the server does; needs the package h2")
         max_redirects: int = Field(20, ge=0)
 
-    spec = entry("httpx")
+    spec = scraping_spec("httpx")
     takes = Request
     gives = Page
     modules = ("httpx",)
@@ -88,7 +88,7 @@ class RequestsBrick(Brick[Request, Page]):
     """A session for each thread, all with the same cookies."""
 
     Config: ClassVar[type[BrickConfig]] = FetchConfig
-    spec = entry("requests")
+    spec = scraping_spec("requests")
     takes = Request
     gives = Page
     modules = ("requests",)

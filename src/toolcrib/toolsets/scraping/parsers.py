@@ -10,8 +10,8 @@ from pydantic import Field
 
 from toolcrib import MissingDependencyError, ToolcribError
 from toolcrib.stacking import Brick, BrickConfig, Page, Record, StepContext
-from toolcrib.toolsets.scraping.entries import entry
 from toolcrib.toolsets.scraping.selectors import ParserBrick, ParserConfig
+from toolcrib.toolsets.scraping.specs import scraping_spec
 
 if TYPE_CHECKING:
     from bs4 import Tag
@@ -25,7 +25,7 @@ class BeautifulSoupBrick(ParserBrick["Tag"]):
     class Config(ParserConfig):
         features: Literal["lxml", "html.parser", "html5lib"] = Field("lxml", description="the parser underneath")
 
-    spec = entry("beautifulsoup4")
+    spec = scraping_spec("beautifulsoup4")
     modules = ("bs4",)
     config: Config
 
@@ -52,7 +52,7 @@ class BeautifulSoupBrick(ParserBrick["Tag"]):
 
 
 class SelectolaxBrick(ParserBrick["LexborNode"]):
-    spec = entry("selectolax")
+    spec = scraping_spec("selectolax")
     quick = True
     modules = ("selectolax",)
 
@@ -76,7 +76,7 @@ class SelectolaxBrick(ParserBrick["LexborNode"]):
 class ParselBrick(ParserBrick["Selector"]):
     """Also takes XPath: a selector that begins with ``/``, ``./`` or ``(``."""
 
-    spec = entry("parsel")
+    spec = scraping_spec("parsel")
     modules = ("parsel",)
 
     def root(self, page: Page) -> Selector:
@@ -103,7 +103,7 @@ class ExtructBrick(Brick[Page, Record]):
         syntaxes: tuple[Syntax, ...] = ("json-ld", "microdata", "opengraph")
         uniform: bool = Field(True, description="tell all syntaxes in the shape of JSON-LD")
 
-    spec = entry("extruct")
+    spec = scraping_spec("extruct")
     takes = Page
     gives = Record
     modules = ("extruct",)

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from toolcrib import UnavailableError
 from toolcrib.stacking import Brick, BrickConfig, Request, StepContext
-from toolcrib.toolsets.scraping.entries import entry
+from toolcrib.toolsets.scraping.specs import scraping_spec
 
 _PROXY_FAULTS = ("timeout", "connection_error", "407_error", "502_error", "503_error")
 
@@ -31,7 +31,7 @@ class ProxyListBrick(Brick[Request, Request]):
                 raise ValueError("give 'proxies' or a 'file' that lists them")
             return self
 
-    spec = entry("proxy-list")
+    spec = scraping_spec("proxy-list")
     takes = Request
     gives = Request
     quick = True

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from toolcrib import StoreError
-from toolcrib.toolsets.scraping.entries import entry
 from toolcrib.toolsets.scraping.rows import KEY, Row, RowsBrick, RowsConfig, append, as_text
+from toolcrib.toolsets.scraping.specs import scraping_spec
 from toolcrib.toolsets.scraping.textfiles import json_lines, read_json_lines
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class SqliteBrick(RowsBrick):
     class Config(RowsConfig):
         table: str = Field("records", min_length=1)
 
-    spec = entry("sqlite")
+    spec = scraping_spec("sqlite")
     config: Config
 
     def begin(self) -> Iterator[str]:
@@ -80,7 +80,7 @@ class ParquetBrick(RowsBrick):
     After a crash the rows are still there and the next run goes on with them.
     """
 
-    spec = entry("parquet")
+    spec = scraping_spec("parquet")
     modules = ("pyarrow",)
 
     def begin(self) -> Iterator[str]:

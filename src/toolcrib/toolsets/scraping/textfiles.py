@@ -12,12 +12,12 @@ from pathlib import Path
 from pydantic import Field
 
 from toolcrib import StoreError
-from toolcrib.toolsets.scraping.entries import entry
 from toolcrib.toolsets.scraping.rows import KEY, Row, RowsBrick, RowsConfig, append, as_text
+from toolcrib.toolsets.scraping.specs import scraping_spec
 
 
 class JsonLinesBrick(RowsBrick):
-    spec = entry("jsonlines")
+    spec = scraping_spec("jsonlines")
 
     def begin(self) -> Iterator[str]:
         for row in read_json_lines(self.path):
@@ -33,7 +33,7 @@ class CsvBrick(RowsBrick):
     class Config(RowsConfig):
         columns: tuple[str, ...] = Field((), description="the columns in their order")
 
-    spec = entry("csv")
+    spec = scraping_spec("csv")
     config: Config
 
     def begin(self) -> Iterator[str]:

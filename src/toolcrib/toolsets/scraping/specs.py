@@ -1,0 +1,21 @@
+"""The specs of the scraping tools: those that ship as bricks, and others that are only described."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+
+from toolcrib import ToolSpec
+
+
+@cache
+def scraping_specs() -> dict[str, ToolSpec]:
+    """Every spec by name, in the order of the file."""
+    text = files("toolcrib.toolsets.scraping").joinpath("specs.json").read_text(encoding="utf-8")
+    specs = [ToolSpec.parse(data) for data in json.loads(text)]
+    return {spec.name: spec for spec in specs}
+
+
+def scraping_spec(name: str) -> ToolSpec:
+    return scraping_specs()[name]
