@@ -8,7 +8,9 @@ import pytest
 
 from toolcrib import SafetyLevel, StoreError, ToolContext, ToolRegistry, ToolResult, tool
 from toolcrib.adapters.audit.memory import MemoryAudit
+from toolcrib.calling.call import Layer
 from toolcrib.core.spec import ToolSpec
+from toolcrib.core.tool import Runner, Tool
 from toolcrib.ports import AuditEvent, Decision, PolicyRequest
 
 
@@ -229,6 +231,25 @@ async def test_policies_see_the_callers_roles() -> None:
     assert (await registry.execute("add", {"a": 1}, context=ToolContext("ada", roles=("publisher",)))).success
     refused = await registry.execute("add", {"a": 1}, context=ToolContext("bob"))
     assert failing(refused) == ("denied", "the policy does not let 'bob' run 'add': only publishers")
+
+
+async def test_layers_wrap_the_run_of_a_checked_call() -> None:
+    seen: list[str] = []
+
+    def telling(word: str) -> Layer:
+        def layer(run: Runner) -> Runner:
+            async def told(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
+                seen.append(f"{word} {tool.name} {arguments}")
+                return await run(tool, arguments, context)
+
+            return told
+
+        return layer
+
+    registry = ToolRegistry(TOOLS, layers=[telling("outer"), telling("inner")])
+    assert (await registry.execute("add", {"a": 1})).data == 2
+    assert seen == ["outer add {'a': 1, 'b': 1}", "inner add {'a': 1, 'b': 1}"]
+    assert (await registry.execute("add", {})).error_code == "invalid_arguments" and len(seen) == 2
 
 
 async def test_a_remote_policy_and_audit_do_not_block_the_loop() -> None:

@@ -1,4 +1,4 @@
-"""The one way of a call: resolve, authorise, approve, validate, run with the deadline, check the output, result.
+"""The one way of a call: resolve, authorise, approve, validate, layers, run with the deadline, check, result.
 
 All of it is recorded. Every door goes this way: the registry, REST, MCP, the command line, LangChain, pipelines.
 ``execute`` never raises for anything that a caller, a tool or a policy does: it answers with a ToolResult whose
@@ -23,10 +23,12 @@ from toolcrib.core.result import ToolResult
 from toolcrib.core.roles import Principal
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.spec import ToolSpec
-from toolcrib.core.tool import Tool
+from toolcrib.core.tool import Runner, Tool
 from toolcrib.ports import Outcome
 
 Approve = Callable[[ToolSpec, Mapping[str, Any]], bool | Awaitable[bool]]
+Layer = Callable[[Runner], Runner]
+"""Wraps the run of a checked call: a cache, a retry, a limit. Made of the runner beneath it, it is a runner itself."""
 
 _log = logging.getLogger("toolcrib")
 
@@ -36,7 +38,7 @@ class Calls:
     """Calls of the tools that ``resolve`` knows by name; ``remote`` says that resolving leaves the process.
 
     What lies above ``highest_safety_level`` needs approval: ``approve(spec, arguments)`` is asked, and if there is
-    nobody to ask the call is refused.
+    nobody to ask the call is refused. ``layers`` wrap the run, the first of them outermost.
     """
 
     resolve: Callable[[str], Tool]
@@ -44,6 +46,7 @@ class Calls:
     approve: Approve | None = None
     authoriser: Authoriser | None = None
     recorder: Recorder | None = None
+    layers: tuple[Layer, ...] = ()
     remote: bool = False
 
     async def execute(
@@ -59,7 +62,11 @@ class Calls:
                 await self._authorise(self.authoriser, tool.spec, context)
             if tool.spec.safety_level.rank > self.highest_safety_level.rank:
                 await self._ask_approval(tool.spec, arguments)
-            value = await tool.runner(tool, tool.validate(arguments), context)
+            checked = tool.validate(arguments)
+            run = tool.runner
+            for layer in reversed(self.layers):
+                run = layer(run)
+            value = await run(tool, checked, context)
             tool.check_output(value)
             result = value if isinstance(value, ToolResult) else ToolResult(True, value)
             if tool.spec.is_terminal:

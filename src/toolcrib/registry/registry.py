@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from toolcrib.calling.authorising import Authoriser
-from toolcrib.calling.call import Approve, Calls
+from toolcrib.calling.call import Approve, Calls, Layer
 from toolcrib.calling.recording import Recorder
 from toolcrib.core.context import NO_CONTEXT, ToolContext
 from toolcrib.core.errors import ToolcribError, ToolExistsError, ToolNotFoundError, ToolValidationError
@@ -31,7 +31,8 @@ class ToolRegistry:
     """Holds live tools: register, look up, filter, search, hand over, execute. Safe to use from several threads.
 
     ``highest_safety_level`` is what runs without asking; above it ``approve(spec, arguments)`` is asked, and if there
-    is nobody to ask the call is refused. ``policy`` is asked before every call, ``audit`` told of it.
+    is nobody to ask the call is refused. ``policy`` is asked before every call, ``audit`` told of it; ``layers`` wrap
+    the run.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class ToolRegistry:
         approve: Approve | None = None,
         policy: Policy | None = None,
         audit: Audit | None = None,
+        layers: Iterable[Layer] = (),
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._calls = Calls(
@@ -50,6 +52,7 @@ class ToolRegistry:
             approve,
             None if policy is None else Authoriser(policy),
             None if audit is None else Recorder(audit, clock),
+            tuple(layers),
         )
         self._tools: dict[str, Tool] = {}
         self._lock = threading.RLock()
