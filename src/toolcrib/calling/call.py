@@ -64,8 +64,9 @@ class Calls:
                 await self._ask_approval(tool.spec, arguments)
             checked = tool.validate(arguments)
             run = tool.runner
-            for layer in reversed(self.layers):
-                run = layer(run)
+            if self.layers:
+                for layer in reversed(self.layers):
+                    run = layer(run)
             value = await run(tool, checked, context)
             tool.check_output(value)
             result = value if isinstance(value, ToolResult) else ToolResult(True, value)
