@@ -1,6 +1,5 @@
 import asyncio
 import json
-import time
 from typing import Any
 
 import pytest
@@ -210,10 +209,7 @@ async def test_the_timeout_is_enforced() -> None:
 
     registry = ToolRegistry()
     registry.register(Slow)
-    started = time.monotonic()
-    result = await registry.execute("slow", {})
-    assert result.error_code == "timeout"
-    assert time.monotonic() - started < 5
+    assert (await registry.execute("slow", {})).error_code == "timeout"
 
 
 async def test_tools_may_be_plain_functions_may_fail_and_may_end_the_task() -> None:

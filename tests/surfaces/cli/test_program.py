@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -111,9 +110,10 @@ def test_an_interrupt_ends_quietly(home: Path):
     command = [sys.executable, "-c", listening, str(BIN / "toolcrib"), "tools", "add", "-f", str(fifo)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
-            time.sleep(1.5)
+            writing = os.open(fifo, os.O_WRONLY)  # returns when the program has opened it to read
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=30)
+            os.close(writing)
         finally:
             process.kill()
     assert process.returncode == 130
@@ -167,11 +167,9 @@ def test_the_shell_completes_commands_and_tool_names(cli: Cli):
 
 
 def test_the_tour_shows_what_it_says(shell: Cli):
-    started = time.monotonic()
     tour = shell("toolcrib", "tour")
     assert tour.status == 0
     assert tour.err == ""
     for line in ("['count_words']", "True 3", "invalid_arguments | ", "approval_required | ", "at rest"):
         assert line in tour.out
     assert "timeout | tool 'spin' passed its deadline of 1 s; it was stopped" in tour.out
-    assert time.monotonic() - started < 60

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.waiting import until
 from tests.toolsets.browser.conftest import Agent
 from tests.toolsets.browser.pages import Web
 
@@ -94,6 +95,10 @@ async def test_a_click_stays_inside(guarded: BrowserSession, web: Web, world: We
 
 
 async def test_no_page_gets_out_by_any_means(guarded: BrowserSession, web: Web, world: Web, agent_of: Agents) -> None:
+    ways = {
+        "image", "script", "style", "frame", "frameredirect", "fetch", "fetchredirect", "xhr", "worker", "popup",
+        "serviceworker",
+    }  # fmt: skip
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
         udp.bind(("127.0.0.1", 0))
         udp.setblocking(False)
@@ -106,24 +111,15 @@ async def test_no_page_gets_out_by_any_means(guarded: BrowserSession, web: Web, 
                 if {"fetch", "redirect", "xhr", "websocket", "eventsource", "worker", "sw"} <= tried:
                     break
                 await asyncio.sleep(0.1)
-            await asyncio.sleep(0.5)
-            refused = {event["url"].rpartition("how=")[2] for event in guarded.happenings if event["kind"] == "refused"}
+
+            def refused() -> set[str]:
+                events = [event for event in guarded.happenings if event["kind"] == "refused"]
+                return {event["url"].rpartition("how=")[2] for event in events}
+
+            await until(lambda: ways <= refused())
         with pytest.raises(BlockingIOError):
             udp.recv(100)
     assert {"fetch", "redirect", "xhr", "websocket", "eventsource", "worker", "sw"} <= tried
-    assert {
-        "image",
-        "script",
-        "style",
-        "frame",
-        "frameredirect",
-        "fetch",
-        "fetchredirect",
-        "xhr",
-        "worker",
-        "popup",
-    } <= refused
-    assert "serviceworker" in refused
     assert world.requests == []
 
 
@@ -131,23 +127,18 @@ async def test_without_rules_the_same_page_does_get_out(
     chromium: Chromium, web: Web, world: Web, agent_of: Agents
 ) -> None:
     web.other = f"http://localhost:{world.port}"
+    out = {
+        "image", "script", "frame", "frameredirect", "fetchredirect", "websocket", "worker", "popup", "beacon",
+    }  # fmt: skip
+
+    def ways() -> set[str]:
+        return {path.rpartition("how=")[2] for path in world.paths()}
+
     async with BrowserSession(chromium=chromium) as session:
         await agent_of(session).try_("goto", url=f"{web.url}/escape")
-        await asyncio.sleep(1)
-    ways = {path.rpartition("how=")[2] for path in world.paths()}
+        await until(lambda: out <= ways())
+    assert "serviceworker" not in ways()
     world.requests.clear()
-    assert {
-        "image",
-        "script",
-        "frame",
-        "frameredirect",
-        "fetchredirect",
-        "websocket",
-        "worker",
-        "popup",
-        "beacon",
-    } <= ways
-    assert "serviceworker" not in ways
 
 
 async def test_a_name_that_resolves_into_a_denied_network(chromium: Chromium, web: Web, agent_of: Agents) -> None:
@@ -191,11 +182,12 @@ async def test_a_hostile_page(session: BrowserSession, agent: Agent, web: Web) -
     opened = await agent.try_("goto", url=f"{web.url}/hostile")
     assert opened.success
     await agent("wait_for_text", text="geo:denied")
-    await asyncio.sleep(0.5)
+
+    def kinds() -> list[str]:
+        return [event["kind"] for event in session.happenings]
+
+    await until(lambda: "tab_refused" in kinds() and kinds().count("dialog") >= 2)
     assert len(session.tabs) <= 5
-    kinds = [event["kind"] for event in session.happenings]
-    assert "tab_refused" in kinds
-    assert kinds.count("dialog") >= 2
     assert "granted" not in await agent.text("#perm")
     assert (await agent("click", selector="Pricing"))["navigated"] is True
     assert (await agent("goto", url=web.url))["title"] == "Toolworks"

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.waiting import until
 from tests.toolsets.browser.conftest import Agent
 from tests.toolsets.browser.pages import Web
 from tests.toolsets.browser.processes import alive, descendants, none_left
@@ -142,7 +143,7 @@ async def test_a_crashed_browser_is_told_of_and_replaced(chromium_path: str, web
             if pid not in before and "--remote-debugging-pipe" in command and "--type=" not in command
         )
         os.kill(browser, signal.SIGKILL)
-        await asyncio.sleep(0.5)
+        await until(lambda: session.page.is_closed())
         result = await agent.try_("click", selector="Count")
         assert (result.error_code, result.metadata["retryable"]) == ("browser_crashed", True)
         assert (await agent("goto", url=web.url))["title"] == "Toolworks"
@@ -156,7 +157,7 @@ async def test_a_browser_that_dies_during_a_call(chromium_path: str, web: Web, a
     agent = agent_of(session)
     await agent("goto", url=web.url)
     call = asyncio.create_task(agent.try_("goto", url=f"{web.url}/slow?ms=3000"))
-    await asyncio.sleep(0.5)
+    await until(lambda: any("/slow" in path for path in web.paths()))
     for pid, command in descendants().items():
         if pid not in before and "--remote-debugging-pipe" in command and "--type=" not in command:
             os.kill(pid, signal.SIGKILL)
@@ -183,12 +184,7 @@ async def test_nothing_survives_a_program_that_is_killed(chromium_path: str) -> 
     assert len(started) > 3
     child.kill()
     await child.wait()
-    for _ in range(150):
-        left = [pid for pid in started if alive(pid)]
-        if not left:
-            break
-        await asyncio.sleep(0.1)
-    assert left == []
+    await until(lambda: not any(map(alive, started)))
 
 
 async def test_a_crashed_tab_is_told_of_and_replaced(session: BrowserSession, agent: Agent, web: Web) -> None:
@@ -197,10 +193,7 @@ async def test_a_crashed_tab_is_told_of_and_replaced(session: BrowserSession, ag
     assert crashing.success
     devtools = await session.context.new_cdp_session(session.page)
     gone = asyncio.ensure_future(devtools.send("Page.crash"))
-    for _ in range(50):
-        await asyncio.sleep(0.1)
-        if session.tab.crashed:
-            break
+    await until(lambda: session.tab.crashed)
     gone.cancel()
     result = await agent.try_("extract_text")
     assert result.error_code == "browser_crashed"

@@ -6,7 +6,6 @@ import asyncio
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -72,10 +71,8 @@ async def test_many_pages_at_once(name: str, site: Site, chromium_path: str) -> 
 @pytest.mark.parametrize("name", FETCHERS)
 async def test_a_slow_page_is_a_timeout(name: str, site: Site, chromium_path: str) -> None:
     async with fetching(name, {"timeout": 0.5}) as fetch:
-        begun = time.monotonic()
         with pytest.raises(ToolTimeoutError, match=r"0\.5 s"):
             await fetch(f"{site.url}/slow?seconds=9")
-        assert time.monotonic() - begun < 7
 
 
 @pytest.mark.parametrize("name", FETCHERS)

@@ -1,0 +1,24 @@
+"""Waiting for what must come, instead of for some time."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+PATIENCE = 30.0
+"""Far more than anything takes, also on a busy machine."""
+
+
+async def until(happened: Callable[[], object], seconds: float = PATIENCE) -> None:
+    """Return as soon as ``happened()`` is true; AssertionError if it is not in time."""
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline, f"nothing happened within {seconds:g} s"
+        await asyncio.sleep(0.01)
+
+
+def wait_until(happened: Callable[[], object], seconds: float = PATIENCE) -> None:
+    """As :func:`until`, where there is no event loop."""
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline, f"nothing happened within {seconds:g} s"
+        time.sleep(0.01)
