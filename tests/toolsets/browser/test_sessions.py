@@ -143,7 +143,9 @@ async def test_a_crashed_browser_is_told_of_and_replaced(chromium_path: str, web
             if pid not in before and "--remote-debugging-pipe" in command and "--type=" not in command
         )
         os.kill(browser, signal.SIGKILL)
-        await until(lambda: session.page.is_closed())
+        connection = session.context.browser
+        assert connection is not None
+        await until(lambda: not connection.is_connected())
         result = await agent.try_("click", selector="Count")
         assert (result.error_code, result.metadata["retryable"]) == ("browser_crashed", True)
         assert (await agent("goto", url=web.url))["title"] == "Toolworks"
