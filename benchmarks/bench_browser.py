@@ -21,7 +21,8 @@ from typing import Any
 
 from table import print_table
 
-from toolcrib.toolsets.browser import BrowserSession, BrowserSessions, Chromium, DomainRules, browser_registry
+from toolcrib import AddressRules
+from toolcrib.toolsets.browser import BrowserSession, BrowserSessions, Chromium, browser_registry
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "100"))
 BLOCK = 10
@@ -90,10 +91,10 @@ async def turns(*calls: Callable[[], Awaitable[Any]]) -> list[list[float]]:
 async def against_raw(chromium: Chromium, url: str) -> None:
     browser = await chromium.browser()
     raw = await (await browser.new_context(viewport={"width": 1280, "height": 800})).new_page()
-    guarded_rules = DomainRules(allow=("127.0.0.1",))
+    guarded_rules = AddressRules(allow=("127.0.0.1",))
     async with (
         BrowserSession(chromium=chromium) as session,
-        BrowserSession(chromium=chromium, domains=guarded_rules) as guarded,
+        BrowserSession(chromium=chromium, addresses=guarded_rules) as guarded,
     ):
         run, run_guarded = browser_registry(session).execute, browser_registry(guarded).execute
 

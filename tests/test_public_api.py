@@ -3,6 +3,7 @@
 import toolcrib
 
 PUBLIC = [
+    "AddressRules",
     "ApprovalRequiredError",
     "BaseTool",
     "Binding",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from toolcrib.bootstrap import open_catalogue
     from toolcrib.catalogue import Catalogue
+    from toolcrib.core.addresses import AddressRules
     from toolcrib.core.context import ToolContext
     from toolcrib.core.errors import (
         ApprovalRequiredError,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AddressRules",
     "ApprovalRequiredError",
     "BaseTool",
     "Binding",
@@ -90,6 +92,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AddressRules": "toolcrib.core.addresses",
     "ToolContext": "toolcrib.core.context",
     "ToolResult": "toolcrib.core.result",
     "ModelCapability": "toolcrib.core.safety",

@@ -7,17 +7,18 @@ something that nobody checked.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import json
 import os
-import socket
 import ssl
 import threading
 from collections.abc import Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
+from urllib.parse import SplitResult, quote, urlsplit
 
-from toolcrib.adapters.net import EgressGuard, check_url
+from toolcrib.core.addresses import AddressRules, read_url
 from toolcrib.core.errors import (
     DeniedError,
     MissingDependencyError,
@@ -34,6 +35,7 @@ except ImportError as error:
 _T = TypeVar("_T")
 
 DEFAULT_MAX_BYTES = 10 * 1024 * 1024
+_URL_SAFE = "%/:@!$&'()*+,;=~-._"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +66,8 @@ class HttpCaller:
     gets the same deadline as a coroutine.
     """
 
-    def __init__(self, guard: EgressGuard, *, ca_file: str | None = None, max_connections: int = 100) -> None:
-        self._guard = guard
+    def __init__(self, rules: AddressRules, *, ca_file: str | None = None, max_connections: int = 100) -> None:
+        self._rules = rules
         self._ca_file = ca_file
         self._max_connections = max_connections
         self._lock = threading.Lock()
@@ -79,8 +81,8 @@ class HttpCaller:
     ) -> Reply:
         """The answer, whatever its status, headers in lower case.
 
-        Raises TimeoutError past the deadline, DeniedError for a guarded address, UnavailableError where nothing or
-        too much came back.
+        Raises TimeoutError past the deadline, DeniedError for an address that the rules refuse, UnavailableError if
+        nothing or too much came back.
         """
         return await asyncio.wrap_future(self._submit(self._post(url, body, headers, seconds, max_bytes)))
 
@@ -128,7 +130,7 @@ class HttpCaller:
         if self._pool is None:
             self._pool = httpcore.AsyncConnectionPool(
                 ssl_context=ssl.create_default_context(cafile=self._ca_file),
-                network_backend=_GuardedBackend(self._guard),
+                network_backend=_JudgedBackend(self._rules),
                 max_connections=self._max_connections,
                 max_keepalive_connections=20,
                 keepalive_expiry=15,
@@ -151,19 +153,41 @@ class HttpCaller:
 
 
 def caller_to(url: str, what: str) -> HttpCaller:
-    """A caller for an address out of the settings, which may be an internal one; SettingsError where it is none."""
+    """A caller for one address out of the settings, which may be an internal one; SettingsError if it is none."""
     try:
-        host = check_url(url).hostname or ""
+        target = check_url(url)
     except ToolValidationError as error:
         raise SettingsError(f"the address of {what} is wrong: {error}") from None
-    return HttpCaller(EgressGuard([host]))
+    return HttpCaller(AddressRules(allow=(target.netloc,)))
 
 
-class _GuardedBackend(httpcore.AsyncNetworkBackend):
-    """Resolves, asks the guard, and connects to an address that passed: no second look at the name."""
+def check_url(url: str) -> SplitResult:
+    """The parts of an http or https address in ASCII, the host as a browser reads it, or ToolValidationError."""
+    try:
+        parts = urlsplit(url)
+        _, host, port = read_url(url)
+    except ValueError:
+        raise ToolValidationError(f"{url!r} is not an http or https address") from None
+    plain = url.isprintable() and " " not in url and "\\" not in url
+    if parts.scheme not in {"http", "https"} or not parts.netloc or port == 0 or not plain:
+        raise ToolValidationError(f"{url!r} is not an http or https address")
+    if parts.username is not None:
+        raise ToolValidationError(f"the address of {str(host)!r} holds a user name; use credentials instead")
+    netloc = f"[{host}]" if isinstance(host, ipaddress.IPv6Address) else str(host)
+    return SplitResult(
+        parts.scheme,
+        netloc if parts.port is None else f"{netloc}:{port}",
+        quote(parts.path, safe=_URL_SAFE) or "/",
+        quote(parts.query, safe=_URL_SAFE + "?"),
+        "",
+    )
 
-    def __init__(self, guard: EgressGuard) -> None:
-        self._guard = guard
+
+class _JudgedBackend(httpcore.AsyncNetworkBackend):
+    """Connects to the addresses that the rules judged: no second look at the name."""
+
+    def __init__(self, rules: AddressRules) -> None:
+        self._rules = rules
         self._sockets = cast(httpcore.AsyncNetworkBackend, httpcore.AnyIOBackend())
 
     async def connect_tcp(
@@ -174,11 +198,7 @@ class _GuardedBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
-        for address in addresses:
-            self._guard.check(host, port, address)
+        addresses = await self._rules.resolve(host, port, asyncio.get_running_loop().getaddrinfo)
         failure: Exception = UnavailableError(f"{host!r} has no address")
         for address in addresses:
             try:

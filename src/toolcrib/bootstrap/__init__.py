@@ -17,6 +17,7 @@ from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.call import Approve, Calls
 from toolcrib.calling.recording import Recorder
 from toolcrib.catalogue import Catalogue
+from toolcrib.core.addresses import AddressRules
 from toolcrib.core.errors import DeniedError, SettingsError, ToolValidationError
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.spec import ToolSpec
@@ -188,6 +189,11 @@ def calls_of(catalogue: Catalogue, settings: Settings, *, approve: Approve | Non
     )
 
 
+def address_rules(settings: Settings) -> AddressRules:
+    """Who may be reached by tools: whatever is public, but for what the settings add and take away."""
+    return AddressRules(settings.allowed_addresses, settings.denied_addresses, public_only=True)
+
+
 def open_policy(settings: Settings) -> tuple[Policy | None, Callable[[], None]]:
     """Who decides, None if everything is allowed, and what closes it."""
     if settings.policy == "allow":
@@ -251,6 +257,7 @@ class Binder:
     def __init__(self, settings: Settings, functions: Mapping[str, Any], python_modules: Sequence[str]) -> None:
         self._settings = settings
         self._functions = functions
+        self._rules = address_rules(settings)
         self._python_modules = (*SHIPPED_MODULES, *settings.python_modules, *python_modules)
         self.credentials: Callable[[str], Mapping[str, Any]] = lambda _: {}
 
@@ -259,12 +266,14 @@ class Binder:
         binding = spec.binding
         if binding.python:
             from toolcrib.adapters.pythonref import python_tool
+            from toolcrib.adapters.runners.fenced import fenced_tool
 
-            return python_tool(spec, self._python_modules)
+            return fenced_tool(python_tool(spec, self._python_modules), self._rules)
         if binding.system_function_rpc_id:
+            from toolcrib.adapters.runners.fenced import fenced_tool
             from toolcrib.adapters.runners.system_function import function_tool
 
-            return function_tool(spec, self._functions)
+            return fenced_tool(function_tool(spec, self._functions), self._rules)
         runner = next((runner for name, runner in self._runners.items() if getattr(binding, name)), None)
         if runner is not None:
             from toolcrib.adapters.runners.bound import bound_tool
@@ -316,9 +325,8 @@ class Binder:
     @cached_property
     def _caller(self) -> HttpCaller:
         from toolcrib.adapters.http import HttpCaller
-        from toolcrib.adapters.net import EgressGuard
 
-        return HttpCaller(EgressGuard(self._settings.allowed_addresses))
+        return HttpCaller(self._rules)
 
     @cached_property
     def _house(self) -> BundleHouse:

@@ -109,7 +109,10 @@ class Settings:
         (), "Modules that python bindings may import, with those below them; * means any."
     )
     allowed_addresses: tuple[str, ...] = _setting(
-        (), "Addresses that are not public and that tools may call all the same: IP addresses, networks or host names."
+        (), "What tools may reach though it is not public: host names, IP addresses or networks; * is everything."
+    )
+    denied_addresses: tuple[str, ...] = _setting(
+        (), "What tools may not reach though it is public or allowed: host names, IP addresses or networks."
     )
     run_bundles: bool = _setting(True, "Whether uploaded bundles may run here, each in its own process.")
     bundle_user: str = _setting("", "The user that bundles run as, where the service is root: strongly advised there.")
@@ -121,13 +124,6 @@ class Settings:
         choices=("safe", "low_risk", "medium", "high", "dangerous"),
     )
     plugins_dir: str = _setting("", "A folder of Python files with tools. AIWHISPERER_PLUGINS_DIR is read too.")
-    browser_deny: tuple[str, ...] = _setting(
-        (
-            "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "168.63.129.16", "169.254.0.0/16",
-            "172.16.0.0/12", "192.0.0.0/24", "192.168.0.0/16", "::/127", "64:ff9b::/96", "fc00::/7", "fe80::/10",
-        ),
-        "Hosts and networks that the service's browser tools may not reach; by default what is not public.",
-    )  # fmt: skip
     chromium: str = _setting("", "The Chromium program for the browser tools; by default it is searched for.")
     brain_file: str = _setting("~/.thebrain/config/tools.json", "The file of the brain command.")
     env_file: str = _setting(".env", "Values for the required_config of tools that the environment lacks.")

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from toolcrib.core.addresses import AddressRules
 from toolcrib.core.errors import MissingConfigError, MissingDependencyError, ToolcribError
 from toolcrib.core.spec import ToolSpec, explain
 from toolcrib.stacking.items import Item, Request
@@ -71,6 +72,8 @@ class Brick(ABC, Generic[In, Out]):
 
     def __init__(self, config: Mapping[str, Any] | None = None, *, secrets: Secrets | None = None) -> None:
         self.secrets: Secrets = secrets or no_secrets
+        self.addresses = AddressRules()
+        """Whom the brick may reach; the pipeline says it before ``open``."""
         try:
             self.config: Any = self.Config.model_validate(dict(config or {}))
         except ValidationError as error:

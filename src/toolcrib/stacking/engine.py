@@ -13,12 +13,11 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequen
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
-from urllib.parse import urlsplit
 
 from toolcrib.core.errors import ToolFailedError
 from toolcrib.stacking.items import Item, Page, Request
 from toolcrib.stacking.journal import Journal
-from toolcrib.stacking.recovery import Failure, Recovery, failure_from, failure_of
+from toolcrib.stacking.recovery import REFUSED, Failure, Recovery, failure_from, failure_of
 from toolcrib.stacking.reports import FailedRequest, Progress, RunReport
 from toolcrib.stacking.step import Step
 
@@ -32,7 +31,8 @@ class Limits:
     max_pages: int | None = None
     max_depth: int | None = None
     max_failures: int | None = None
-    allow: Callable[[str], bool] = lambda _url: True
+    refusal: Callable[[str], str] = lambda _url: ""
+    """Why an address may not be fetched; empty if it may."""
 
 
 class StepFailed(Exception):  # noqa: N818  a signal inside the engine, never seen outside
@@ -153,8 +153,7 @@ class Run:
     async def _serve(self, request: Request, page: Page | None) -> None:
         """Everything that comes of one request."""
         try:
-            if not self._limits.allow(request.url):
-                raise StepFailed("", Failure("refused", f"{request.url} is not among the allowed hosts"))
+            self._check(request.url)
             if page is None:
                 await self._flow(0, [request])
             else:
@@ -165,6 +164,10 @@ class Run:
             self._journal.done(request)
             self.report.done += 1
             self._tell(request.url, ok=True)
+
+    def _check(self, url: str) -> None:
+        if refusal := self._limits.refusal(url):
+            raise StepFailed("", Failure(REFUSED, f"{url} was not fetched: {refusal}"))
 
     def _failed(self, request: Request, error: StepFailed) -> None:
         failure = error.failure
@@ -219,8 +222,7 @@ class Run:
         if index == self._fetching:
             for page in given:
                 if isinstance(page, Page):
-                    if not self._limits.allow(page.url):
-                        raise StepFailed("", Failure("refused", f"{page.url} is not among the allowed hosts"))
+                    self._check(page.url)
                     self._journal.fetched(page)
         await self._flow(index + 1, given)
 
@@ -270,19 +272,6 @@ class Run:
         for rewriter, told in passed:
             rewriter.brick.feedback(told, kind)
         return outcome
-
-
-def host_rule(hosts: Sequence[str]) -> Callable[[str], bool]:
-    """Allows the hosts and what lies below them; all where none is given."""
-    if not hosts:
-        return lambda _url: True
-    allowed = tuple(host.lower().lstrip(".") for host in hosts)
-
-    def rule(url: str) -> bool:
-        host = (urlsplit(url).hostname or "").lower()
-        return any(host == one or host.endswith(f".{one}") for one in allowed)
-
-    return rule
 
 
 async def _next_of(start: AsyncIterator[Request]) -> Request | None:

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import Any
 
+from toolcrib.core.addresses import AddressRules, rules_in_force
 from toolcrib.core.errors import InvalidArgumentsError, ToolFailedError, ToolNotFoundError
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
@@ -16,7 +17,7 @@ from toolcrib.define import make_tool
 from toolcrib.stacking.brick import Brick, Secrets, as_secrets
 from toolcrib.stacking.checking import PipelineReport, check_bricks, stands_in
 from toolcrib.stacking.definition import PipelineDefinition, StepDefinition, read_definition
-from toolcrib.stacking.engine import Limits, Run, Stage, host_rule
+from toolcrib.stacking.engine import Limits, Run, Stage
 from toolcrib.stacking.items import Item, Record, Request
 from toolcrib.stacking.journal import Journal
 from toolcrib.stacking.recovery import Recovery
@@ -43,6 +44,7 @@ class Pipeline:
         self.recovery = Recovery.parse(definition.error_handling)
         self._bricks = bricks
         self._secrets = as_secrets(secrets)
+        self._hosts = AddressRules(definition.allow_hosts)
         self._make()  # an unknown brick or a wrong setting shows here
 
     @classmethod
@@ -84,9 +86,9 @@ class Pipeline:
         """Fetch, read and store from ``start``, or from the addresses of the definition.
 
         Raises before anything is fetched where ``check()`` finds a problem. With a ``journal`` a run that was
-        killed is taken up where it ended. ``on_item`` receives what comes out at the end, ``allow`` says of an
-        address whether it may be fetched. Setting ``stop`` ends the run after the requests under way; cancelling
-        ends it at once.
+        killed is taken up where it ended. ``on_item`` receives what comes out at the end. An address is fetched if
+        the definition's ``allow_hosts``, the address rules in force and ``allow`` let it. Setting ``stop`` ends the
+        run after the requests under way; cancelling ends it at once.
         """
         bricks, substitutes = self._make()
         check_bricks(
@@ -94,6 +96,9 @@ class Pipeline:
         ).raise_first()
         addresses = _requests(self._start(start))
         ending = threading.Event()
+        rules = rules_in_force()
+        for brick in (*bricks, *(brick for _, brick in substitutes)):
+            brick.addresses = rules
         stages, steps = self._stages(bricks, substitutes, ending.is_set)
         kept = journal or self.definition.journal
         with closing(Journal(Path(kept) if kept else None, self.definition.digest)) as notes:
@@ -101,7 +106,7 @@ class Pipeline:
                 stages,
                 notes,
                 self.recovery,
-                self._limits(allow),
+                self._limits(rules, allow),
                 on_progress=on_progress,
                 on_item=on_item,
                 stop=stop,
@@ -129,7 +134,8 @@ class Pipeline:
     ) -> Tool:
         """The pipeline as a tool that takes ``start`` addresses and returns counts, failures and records.
 
-        Who calls the tool chooses the addresses: ``allow`` or the definition's ``allow_hosts`` keep them within bounds.
+        Who calls the tool chooses the addresses: ``allow``, the definition's ``allow_hosts`` and, in a service, the
+        settings keep them within bounds.
         """
         pipeline = self
 
@@ -189,15 +195,19 @@ class Pipeline:
         substitutes = [(kind, self._brick(one.tool, one.config)) for kind, one in self.recovery.substitutes]
         return bricks, substitutes
 
-    def _limits(self, allow: Callable[[str], bool] | None) -> Limits:
+    def _limits(self, rules: AddressRules, allow: Callable[[str], bool] | None) -> Limits:
         definition = self.definition
-        by_host = host_rule(definition.allow_hosts)
+
+        def refusal(url: str) -> str:
+            said = self._hosts.refusal_of_url(url) or rules.refusal_of_url(url)
+            return said or ("" if allow is None or allow(url) else "'allow' says no")
+
         return Limits(
             definition.concurrency,
             definition.max_pages,
             definition.max_depth,
             definition.max_failures,
-            by_host if allow is None else lambda url: by_host(url) and allow(url),
+            refusal,
         )
 
     def _stages(

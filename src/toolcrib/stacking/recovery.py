@@ -17,13 +17,14 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from toolcrib.core.errors import ToolValidationError, UnavailableError
+from toolcrib.core.errors import DeniedError, ToolValidationError, UnavailableError
 from toolcrib.core.spec import explain
 from toolcrib.stacking.items import Item, Page
 
 TIMEOUT = "timeout"
 CONNECTION = "connection_error"
 ANYTHING = "error"
+REFUSED = "refused"
 
 _STATUS_KIND = re.compile(r"[1-5](\d\d|xx)_error")
 
@@ -101,6 +102,8 @@ def failure_from(error: Exception) -> Failure:
     text = str(error)
     if isinstance(error, TimeoutError):
         return Failure(TIMEOUT, text or "time ran out")
+    if isinstance(error, DeniedError) and error.rule == "egress":
+        return Failure(REFUSED, text)
     if isinstance(error, UnavailableError | ConnectionError):
         return Failure(CONNECTION, text or type(error).__name__)
     return Failure(ANYTHING, f"{type(error).__name__}: {text}" if text else type(error).__name__)

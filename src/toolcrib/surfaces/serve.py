@@ -109,7 +109,6 @@ def load_application(settings: Settings, parent: int = 0) -> Application:
     """The application of one worker process."""
     if parent:
         _leave_with_parent(parent)
-    _fence_browser(settings)
     return application(settings)
 
 
@@ -140,14 +139,6 @@ def application(settings: Settings) -> Application:
     return create_application(
         service, mounts={"/mcp": (Role.PUBLISHER, door)} if door else None, start=start, stop=stop
     )
-
-
-def _fence_browser(settings: Settings) -> None:
-    """Whoever may run a catalogued browser tool must not reach the service's own neighbours with it."""
-    from toolcrib.toolsets.browser import standalone
-    from toolcrib.toolsets.browser.domains import DomainRules
-
-    standalone.configure(domains=DomainRules(deny=settings.browser_deny))
 
 
 def _mcp_door(catalogue: Catalogue, calls: Calls) -> HttpDoor | None:

@@ -13,10 +13,10 @@ from tests.support.timing import quickest
 
 from toolcrib import Tool, ToolContext, ToolRegistry, ToolSpec
 from toolcrib.adapters.http import HttpCaller
-from toolcrib.adapters.net import EgressGuard
 from toolcrib.adapters.runners.bound import bound_tool
 from toolcrib.adapters.runners.http_service import HttpServiceRunner
 from toolcrib.adapters.runners.system_function import function_tool
+from toolcrib.core.addresses import AddressRules
 from toolcrib.core.errors import (
     DeniedError,
     InvalidArgumentsError,
@@ -36,7 +36,7 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def caller() -> Iterator[HttpCaller]:
-    caller = HttpCaller(EgressGuard(["127.0.0.1"]))
+    caller = HttpCaller(AddressRules(("127.0.0.1",)))
     yield caller
     caller.close()
 
@@ -139,7 +139,7 @@ async def test_many_slow_calls_go_on_at_once(receiver: Receiver, caller: HttpCal
 
 
 async def test_internal_addresses_are_refused(receiver: Receiver) -> None:
-    caller = HttpCaller(EgressGuard())
+    caller = HttpCaller(AddressRules(public_only=True))
     for url in (receiver.url, "http://169.254.169.254/latest/meta-data", "http://[::1]/"):
         with pytest.raises(DeniedError, match="not a public address"):
             await service(caller, url).execute({"place": "Bern"})

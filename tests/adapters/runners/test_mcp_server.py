@@ -11,10 +11,10 @@ from tests.support.processes import Program, accepts, free_port, wait_until
 
 from toolcrib import Tool, ToolSpec
 from toolcrib.adapters.http import HttpCaller
-from toolcrib.adapters.net import EgressGuard
 from toolcrib.adapters.runners.bound import bound_tool
 from toolcrib.adapters.runners.mcp_server import McpRunner
 from toolcrib.bootstrap import open_catalogue
+from toolcrib.core.addresses import AddressRules
 from toolcrib.core.errors import DeniedError, ToolFailedError, ToolTimeoutError
 from toolcrib.settings import Settings
 
@@ -72,7 +72,7 @@ def server_url(script: Path) -> Iterator[str]:
 
 @pytest.fixture
 def caller() -> Iterator[HttpCaller]:
-    caller = HttpCaller(EgressGuard(["127.0.0.1"]))
+    caller = HttpCaller(AddressRules(("127.0.0.1",)))
     yield caller
     caller.close()
 
@@ -107,7 +107,7 @@ async def test_the_deadline_holds(caller: HttpCaller, server_url: str) -> None:
 
 
 async def test_internal_servers_are_refused(server_url: str) -> None:
-    caller = HttpCaller(EgressGuard())
+    caller = HttpCaller(AddressRules(public_only=True))
     with pytest.raises(DeniedError, match="not a public address"):
         await remote(caller, server_url).execute({"a": 1, "b": 1})
     caller.close()

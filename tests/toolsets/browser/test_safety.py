@@ -1,4 +1,4 @@
-"""Domain rules that nothing gets around, and secrets that are nowhere."""
+"""Address rules that nothing gets around, and secrets that are nowhere."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.support.waiting import until
 from tests.toolsets.browser.conftest import Agent
 from tests.toolsets.browser.pages import Web
 
-from toolcrib import SettingsError
-from toolcrib.toolsets.browser import BrowserSession, Chromium, DomainRules, Secret
+from toolcrib import AddressRules
+from toolcrib.toolsets.browser import BrowserSession, Chromium, Secret
 from toolcrib.toolsets.browser.guard import GuardProxy
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -26,37 +26,8 @@ Agents = Callable[[BrowserSession], Agent]
 @pytest.fixture
 def guarded(chromium: Chromium, web: Web, world: Web, tmp_path: Path) -> BrowserSession:
     web.other = f"http://localhost:{world.port}"
-    rules = DomainRules(allow=(f"127.0.0.1:{web.port}",))
-    return BrowserSession(chromium=chromium, domains=rules, folder=tmp_path / "files", service_workers="allow")
-
-
-@pytest.mark.parametrize(
-    ("rules", "host", "port", "allowed"),
-    [
-        (DomainRules(), "anything.example", None, True),
-        (DomainRules(allow=("example.com",)), "example.com", 443, True),
-        (DomainRules(allow=("example.com",)), "www.Example.com.", 443, True),
-        (DomainRules(allow=("example.com",)), "notexample.com", 443, False),
-        (DomainRules(allow=("example.com",)), "example.com.evil.net", 443, False),
-        (DomainRules(allow=("*.example.com",)), "example.com", 443, False),
-        (DomainRules(allow=("*.example.com",)), "a.b.example.com", 443, True),
-        (DomainRules(allow=("example.com:8080",)), "example.com", 80, False),
-        (DomainRules(allow=("*",), deny=("evil.net",)), "www.evil.net", 80, False),
-        (DomainRules(allow=("example.com",), deny=("admin.example.com",)), "admin.example.com", 443, False),
-        (DomainRules(deny=("10.0.0.0/8", "::1")), "10.1.2.3", 80, False),
-        (DomainRules(deny=("10.0.0.0/8", "::1/128")), "[::1]", 80, False),
-        (DomainRules(deny=("10.0.0.0/8",)), "11.1.2.3", 80, True),
-        (DomainRules(allow=("0.0.1",)), "127.0.0.1", 80, False),
-    ],
-)
-async def test_rules(rules: DomainRules, host: str, port: int | None, allowed: bool) -> None:
-    assert (rules.why_not(host, port) == "") is allowed
-
-
-@pytest.mark.parametrize("rule", ["", "http://", "a/b/c", "example.com/path", "10.0.0.0/99"])
-async def test_a_rule_that_is_none_is_refused(rule: str) -> None:
-    with pytest.raises(SettingsError, match="rule"):
-        DomainRules(allow=(rule,))
+    rules = AddressRules(allow=(f"127.0.0.1:{web.port}",))
+    return BrowserSession(chromium=chromium, addresses=rules, folder=tmp_path / "files", service_workers="allow")
 
 
 async def test_goto_refuses_before_it_asks(guarded: BrowserSession, web: Web, world: Web, agent_of: Agents) -> None:
@@ -65,7 +36,7 @@ async def test_goto_refuses_before_it_asks(guarded: BrowserSession, web: Web, wo
         assert (await agent("goto", url=web.url))["status"] == 200
         result = await agent.try_("goto", url=world.url)
         assert (result.error_code, result.metadata["retryable"]) == ("domain_denied", False)
-        assert "not among the allowed domains" in (result.error or "")
+        assert "not among the allowed addresses" in (result.error or "")
         assert (await agent.try_("new_tab", url=world.url)).error_code == "domain_denied"
         assert (await agent.try_("download_file", url=world.url)).error_code == "domain_denied"
         assert agent.session.page.url == f"{web.url}/"
@@ -143,7 +114,7 @@ async def test_without_rules_the_same_page_does_get_out(
 
 async def test_a_name_that_resolves_into_a_denied_network(chromium: Chromium, web: Web, agent_of: Agents) -> None:
     before = len(web.requests)
-    async with BrowserSession(chromium=chromium, domains=DomainRules(deny=("127.0.0.0/8", "::1/128"))) as session:
+    async with BrowserSession(chromium=chromium, addresses=AddressRules(deny=("127.0.0.0/8", "::1/128"))) as session:
         result = await agent_of(session).try_("goto", url=f"http://localhost:{web.port}/")
     assert result.error_code == "domain_denied"
     assert len(web.requests) == before
@@ -163,7 +134,7 @@ async def test_a_connection_through_the_guard_is_for_one_request() -> None:
 
     server = await asyncio.start_server(stubborn, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    guard = GuardProxy(DomainRules(allow=("127.0.0.1",)), lambda *_: None)
+    guard = GuardProxy(AddressRules(allow=("127.0.0.1",)), lambda *_: None)
     await guard.start()
     reader, writer = await asyncio.open_connection("127.0.0.1", int(guard.address.rpartition(":")[2]))
     writer.write(f"GET http://127.0.0.1:{port}/a?b=c HTTP/1.1\r\nHost: 127.0.0.1\r\nKeep-Alive: 300\r\n\r\n".encode())

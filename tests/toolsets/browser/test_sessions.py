@@ -17,13 +17,13 @@ from tests.toolsets.browser.conftest import Agent
 from tests.toolsets.browser.pages import Web
 from tests.toolsets.browser.processes import alive, descendants, none_left
 
-from toolcrib import MissingDependencyError, SettingsError
+from toolcrib import AddressRules, MissingDependencyError, SettingsError
+from toolcrib.core.addresses import fence
 from toolcrib.toolsets.browser import (
     BrowserError,
     BrowserSession,
     BrowserSessions,
     Chromium,
-    DomainRules,
     find_chromium,
     standalone_tool,
 )
@@ -65,7 +65,7 @@ async def test_a_name_that_could_be_a_path_is_refused() -> None:
 
 async def test_a_browser_that_does_not_start(agent_of: Agents, tmp_path: Path) -> None:
     before = descendants()
-    session = BrowserSession(chromium="/bin/false", domains=DomainRules(allow=("127.0.0.1",)))
+    session = BrowserSession(chromium="/bin/false", addresses=AddressRules(allow=("127.0.0.1",)))
     result = await agent_of(session).try_("goto", url="http://127.0.0.1/")
     assert result.error_code == "browser_failed"
     assert "'/bin/false' did not start" in (result.error or "")
@@ -238,11 +238,8 @@ async def test_a_tool_alone_opens_its_own_browser(chromium_path: str, web: Web) 
     assert "Docs page" in read.data["text"]
     failed = await standalone_tool("extract_text", start_url="file:///etc/passwd", chromium=chromium_path).execute({})
     assert failed.error_code == "domain_denied"
-    standalone.configure(domains=DomainRules(deny=("127.0.0.1",)), chromium=chromium_path)
-    try:
+    with fence(AddressRules(public_only=True)):
         assert (await standalone.goto.execute({"url": web.url})).error_code == "domain_denied"
-    finally:
-        standalone.configure()
     with pytest.raises(AttributeError):
         _ = standalone.no_such_tool
     assert await none_left(before) == {}

@@ -15,7 +15,8 @@ def mcp(ctx: typer.Context, store: StoreOption = "") -> None:
     """Serve plugins and the catalogue's tools to an MCP client on standard input and output."""
     import asyncio
 
-    from toolcrib.bootstrap import calls_of
+    from toolcrib.bootstrap import address_rules, calls_of
+    from toolcrib.core.addresses import fence
     from toolcrib.core.safety import SafetyLevel
     from toolcrib.registry import ToolRegistry
     from toolcrib.settings import load_settings
@@ -23,7 +24,7 @@ def mcp(ctx: typer.Context, store: StoreOption = "") -> None:
     from toolcrib.surfaces.mcp import CatalogueToolbox, JoinedToolbox, serve_stdio
 
     settings = load_settings()
-    with desk_of(ctx, store).catalogue() as catalogue:
+    with desk_of(ctx, store).catalogue() as catalogue, fence(address_rules(settings)):
         ceiling = SafetyLevel(settings.highest_safety_level)
         registry = ToolRegistry(highest_safety_level=ceiling, policy=catalogue.policy, audit=catalogue.audit)
         registry.discover(folders=plugin_folders(settings.plugins_dir))

@@ -50,13 +50,17 @@ def run(
     """
     import asyncio
 
+    from toolcrib.bootstrap import address_rules
+    from toolcrib.core.addresses import fence
+    from toolcrib.settings import load_settings
     from toolcrib.surfaces.cli.arguments import typed_arguments
 
     desk = desk_of(ctx, store, as_json)
     with desk.catalogue() as catalogue:
         registry = live_registry(catalogue, name, approval(yes))
         given = {**_json_object(arguments), **typed_arguments(registry.get(name).spec, ctx.args)}
-        result = asyncio.run(registry.execute(name, given))
+        with fence(address_rules(load_settings())):
+            result = asyncio.run(registry.execute(name, given))
     raise typer.Exit(tell(desk, result))
 
 

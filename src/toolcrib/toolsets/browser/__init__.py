@@ -13,7 +13,6 @@ from typing import Any
 from toolcrib import ToolRegistry, ToolSpec
 from toolcrib.toolsets.browser.chromium import Chromium, find_chromium
 from toolcrib.toolsets.browser.definition import definitions
-from toolcrib.toolsets.browser.domains import DomainRules
 from toolcrib.toolsets.browser.failures import BrowserError
 from toolcrib.toolsets.browser.recording import Difference, Replay, Script, Step
 from toolcrib.toolsets.browser.secrecy import Secret
@@ -27,7 +26,6 @@ __all__ = [
     "BrowserSessions",
     "Chromium",
     "Difference",
-    "DomainRules",
     "Replay",
     "Script",
     "Secret",

@@ -1,4 +1,4 @@
-"""The only way out of a guarded browser: a proxy on loopback that holds the domain rules against every connection.
+"""The only way out of a guarded browser: a proxy on loopback that holds the address rules against every connection.
 
 Rules inside the browser miss what its request hooks miss: later hops of a redirect, WebSockets, service workers. A
 connection that is never made cannot be missed. Each accepted connection leads to one checked host and nowhere else.
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 from collections.abc import Callable, Mapping
 from urllib.parse import quote, unquote, urlsplit
 
-from toolcrib.toolsets.browser.domains import DomainRules
+from toolcrib import AddressRules, DeniedError
+from toolcrib.core.addresses import read_url
 
 BROWSERS_OWN_HOST = "content-autofill.googleapis.com"
 """Asked by Chromium itself, which no switch prevents: refused always, and not worth telling."""
@@ -25,7 +25,7 @@ _HOP_HEADERS = (b"proxy-connection:", b"connection:", b"proxy-authorization:", b
 class GuardProxy:
     """An HTTP proxy for one session. ``on_refused(url, reason)`` hears of everything it turned away."""
 
-    def __init__(self, rules: DomainRules, on_refused: Callable[[str, str], None]) -> None:
+    def __init__(self, rules: AddressRules, on_refused: Callable[[str, str], None]) -> None:
         self._rules = rules
         self._on_refused = on_refused
         self._server: asyncio.Server | None = None
@@ -63,13 +63,14 @@ class GuardProxy:
         line, _, rest = head.partition(b"\r\n")
         method, target, _version = line.decode("latin-1").split(" ", 2)
         tunnel = method == "CONNECT"
-        parts = urlsplit(f"//{target}" if tunnel else target)
-        host, port = parts.hostname or "", parts.port or (443 if tunnel else 80)
+        url = f"https://{target}" if tunnel else target
+        _, wanted, port = read_url(url)
+        host = str(wanted)
         addresses, refusal = await self._checked(host, port)
         if refusal and host != BROWSERS_OWN_HOST:
-            self._on_refused(f"https://{target}" if tunnel else target, refusal)
+            self._on_refused(url, refusal)
         if refusal:
-            return await _answer(writer, "403 Forbidden", refusal)
+            return await _answer(writer, "403 Refused by the address rules", refusal)
         try:
             upstream_reader, upstream = await _connect(addresses, port)
         except OSError as error:
@@ -79,7 +80,7 @@ class GuardProxy:
                 writer.write(b"HTTP/1.1 200 Connection Established\r\n\r\n")
                 await asyncio.gather(_pipe(reader, upstream), _pipe(upstream_reader, writer))
             else:
-                path = parts._replace(scheme="", netloc="").geturl() or "/"
+                path = urlsplit(target)._replace(scheme="", netloc="").geturl() or "/"
                 upstream.write(_rewritten(f"{method} {path} HTTP/1.1", rest))
                 await asyncio.gather(_pipe(reader, upstream), _answer_from(upstream_reader, writer))
         finally:
@@ -89,14 +90,12 @@ class GuardProxy:
         """The addresses of the host, or why it may not be reached. The name is resolved once, so it cannot change."""
         if host == BROWSERS_OWN_HOST:
             return [], "the browser's own questions are not let out"
-        if refusal := self._rules.why_not(host, port):
-            return [], refusal
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            return await self._rules.resolve(host, port, asyncio.get_running_loop().getaddrinfo), ""
+        except DeniedError as error:
+            return [], error.message
         except OSError:
             return [], ""
-        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
-        return addresses, self._rules.why_not_address(host, addresses)
 
 
 def refusal_in(headers: Mapping[str, str]) -> str | None:

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus, urlsplit
 
-from toolcrib import ToolResult
-from toolcrib.toolsets.browser.domains import host_matches
+from toolcrib import AddressRules, ToolResult
 from toolcrib.toolsets.browser.failures import NotConfiguredError, SecretDeniedError
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9_.\-]+)\s*\}\}")
@@ -61,10 +60,9 @@ class Secrets:
         if secret is None:
             known = ", ".join(sorted(self._secrets))
             raise NotConfiguredError(f"no secret is called {name!r}; the session has {known}")
-        host = urlsplit(url).hostname or ""
-        if secret.domains and not host_matches(host, secret.domains):
-            where = ", ".join(secret.domains)
-            raise SecretDeniedError(f"the secret {name!r} is for {where} and the page is on {host or url!r}")
+        if AddressRules(secret.domains).refusal_of_url(url):
+            where, page = ", ".join(secret.domains), urlsplit(url).hostname or repr(url)
+            raise SecretDeniedError(f"the secret {name!r} is for {where} and the page is on {page}")
         return secret.value
 
     def redact(self, value: Any) -> Any:

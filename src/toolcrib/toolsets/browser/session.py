@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from toolcrib import SettingsError, ToolRegistry, ToolResult
+from toolcrib import AddressRules, SettingsError, ToolRegistry, ToolResult
+from toolcrib.core.addresses import rules_in_force
 from toolcrib.toolsets.browser.chromium import Chromium
 from toolcrib.toolsets.browser.definition import Definition, definitions
-from toolcrib.toolsets.browser.domains import DomainRules
 from toolcrib.toolsets.browser.failures import (
     BrowserCrashedError,
     BrowserError,
@@ -58,7 +58,7 @@ class BrowserSession:
     name: str = "default"
     chromium: Chromium | str = ""
     headless: bool = True
-    domains: DomainRules = field(default_factory=DomainRules)
+    addresses: AddressRules = field(default_factory=rules_in_force)
     secrets: Mapping[str, str | Secret] = field(default_factory=dict, repr=False)
     folder: Path | str = ""
     uploads: Path | str = ""
@@ -129,8 +129,8 @@ class BrowserSession:
     async def _open(self) -> None:
         self.files.mkdir(mode=0o700, parents=True, exist_ok=True)
         browser = await self._browser.browser()
-        if self.domains:
-            self._guard = GuardProxy(self.domains, self._refused)
+        if self.addresses:
+            self._guard = GuardProxy(self.addresses, self._refused)
             await self._guard.start()
         width, height = self.viewport
         self._context = context = await browser.new_context(
@@ -260,7 +260,7 @@ class BrowserSession:
         scheme = full.partition(":")[0].lower()
         if scheme not in ("http", "https", "data") and full != "about:blank":
             raise DomainDeniedError(f"{url!r} is not a web address; give one that begins with http:// or https://")
-        if refusal := self.domains.why_not_url(full):
+        if scheme.startswith("http") and (refusal := self.addresses.refusal_of_url(full)):
             raise DomainDeniedError(f"{full} was not opened: {refusal}", url=full)
         return full
 

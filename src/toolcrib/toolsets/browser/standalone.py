@@ -11,14 +11,6 @@ from toolcrib import Tool, ToolResult
 from toolcrib.toolsets.browser.definition import Definition, definitions
 from toolcrib.toolsets.browser.session import BrowserSession
 
-_defaults: dict[str, Any] = {}
-
-
-def configure(**options: Any) -> None:
-    """Arguments of BrowserSession for every session that is opened here from now on, such as the domain rules."""
-    _defaults.clear()
-    _defaults.update(options)
-
 
 class FreshSession:
     """Runs each call in a session that is opened for it. ``options`` are arguments of BrowserSession."""
@@ -28,7 +20,7 @@ class FreshSession:
         self._options = options
 
     async def call(self, definition: Definition, arguments: dict[str, Any]) -> ToolResult:
-        async with BrowserSession(**{**_defaults, **self._options}) as session:
+        async with BrowserSession(**self._options) as session:
             if self._start_url:
                 goto = definitions()["goto"]
                 opened = await session.call(goto, goto.bind(session).validate({"url": self._start_url}))

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from toolcrib import DeniedError
 from toolcrib.stacking import Brick, Page, Request, StepContext
-from toolcrib.toolsets.scraping.fetching import FetchConfig, check_size, page, told_plainly
+from toolcrib.toolsets.scraping.fetching import FetchBrick, FetchConfig, check_size, page, told_plainly
 from toolcrib.toolsets.scraping.specs import scraping_spec
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _REFUSALS = {401: "does not accept the SCRAPERAPI_KEY", 403: "says that the credits of the SCRAPERAPI_KEY are used up"}
 
 
-class CurlBrick(Brick[Request, Page]):
+class CurlBrick(FetchBrick):
     """Every answer comes over a connection that a browser could have made. Brings its own User-Agent."""
 
     class Config(FetchConfig):
@@ -41,16 +41,18 @@ class CurlBrick(Brick[Request, Page]):
     async def open(self) -> None:
         from curl_cffi.requests import AsyncSession
 
+        await super().open()
         self._session: AsyncSession[Any] = AsyncSession(trust_env=False, max_clients=100)
 
     async def close(self) -> None:
         await self._session.close()
+        await super().close()
 
     async def process(self, item: Request, _context: StepContext, /) -> Sequence[Page]:
         from curl_cffi.requests.exceptions import RequestException, Timeout
 
         config = self.config
-        with told_plainly(self.spec.name, item, config.timeout, Timeout, RequestException):
+        with told_plainly(self.spec.name, item, config.timeout, Timeout, RequestException, self.refusals):
             async with asyncio.timeout(config.timeout):
                 method: Any = item.method
                 impersonate: Any = config.impersonate
@@ -62,7 +64,7 @@ class CurlBrick(Brick[Request, Page]):
                     impersonate=impersonate,
                     timeout=config.timeout,
                     verify=config.verify,
-                    proxy=item.proxy or None,
+                    proxy=self.way_out(item) or None,
                 )
         check_size(self.spec.name, config, len(response.content), item.url)
         headers = {name: value or "" for name, value in response.headers.items()}

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, model_validator
 
 from toolcrib import MissingDependencyError, ToolcribError, ToolTimeoutError, UnavailableError
-from toolcrib.stacking import Brick, BrickConfig, Page, Request, StepContext
-from toolcrib.toolsets.scraping.fetching import FetchConfig, check_size, told_plainly
+from toolcrib.stacking import BrickConfig, Page, Request, StepContext
+from toolcrib.toolsets.scraping.fetching import FetchBrick, FetchConfig, check_size, page, told_plainly
 from toolcrib.toolsets.scraping.specs import scraping_spec
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--disable-quic",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
 )
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -45,7 +47,7 @@ class Interaction(BrickConfig):
         return self
 
 
-class PlaywrightBrick(Brick[Request, Page]):
+class PlaywrightBrick(FetchBrick):
     """One browser for the run, a tab for each request; cookies are shared between tabs of the same proxy."""
 
     class Config(FetchConfig):
@@ -71,25 +73,28 @@ class PlaywrightBrick(Brick[Request, Page]):
     async def open(self) -> None:
         from playwright.async_api import async_playwright
 
+        await super().open()
         self._driver = await async_playwright().start()
         self._making = asyncio.Lock()
         try:
             await self._launch()
         except UnavailableError:
             await self._driver.stop()
+            await super().close()
             raise
 
     async def close(self) -> None:
         await self._browser.close()
         await self._driver.stop()
+        await super().close()
 
     async def process(self, item: Request, _context: StepContext, /) -> Sequence[Page]:
         from playwright.async_api import Error
         from playwright.async_api import TimeoutError as TooSlow
 
         seconds = self.config.timeout
-        with told_plainly(self.spec.name, item, seconds, TooSlow, Error):
-            tab = await (await self._context(item.proxy)).new_page()
+        with told_plainly(self.spec.name, item, seconds, TooSlow, Error, self.refusals):
+            tab = await (await self._context(self.way_out(item))).new_page()
             try:
                 async with asyncio.timeout(seconds):
                     return [await self._fetch(tab, item)]
@@ -121,7 +126,7 @@ class PlaywrightBrick(Brick[Request, Page]):
         else:
             body = await response.body()
         check_size(self.spec.name, self.config, len(body), request.url)
-        return Page(request, tab.url, response.status, body, headers, self.spec.name)
+        return page(self.spec.name, request, tab.url, response.status, headers, body)
 
     async def _launch(self) -> None:
         from playwright.async_api import Error
@@ -143,7 +148,7 @@ class PlaywrightBrick(Brick[Request, Page]):
                 if self.config.user_agent:
                     options["user_agent"] = self.config.user_agent
                 if proxy:
-                    options["proxy"] = {"server": proxy}
+                    options["proxy"] = {"server": proxy, **({"bypass": "<-loopback>"} if self._guard else {})}
                 self._contexts[proxy] = await self._browser.new_context(**options)
             return self._contexts[proxy]
 

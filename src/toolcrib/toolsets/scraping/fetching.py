@@ -1,15 +1,19 @@
-"""What the bricks that fetch have in common: their settings, and failures told in the pipeline's own words."""
+"""What the bricks that fetch have in common: settings, a guarded way out, failures in the pipeline's own words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 
 from pydantic import Field
 
-from toolcrib import ToolFailedError, ToolTimeoutError, UnavailableError
-from toolcrib.stacking import BrickConfig, Page, Request
+from toolcrib.core.addresses import read_url
+from toolcrib import DeniedError, ToolFailedError, ToolTimeoutError, UnavailableError
+from toolcrib.stacking import Brick, BrickConfig, Page, Request
+from toolcrib.toolsets.browser.guard import GuardProxy, refusal_in
 
+_MOST_REFUSALS = 1000
 USER_AGENT = "Mozilla/5.0 (compatible; Toolcrib)"
 
 
@@ -24,8 +28,39 @@ class FetchConfig(BrickConfig):
         return {"User-Agent": self.user_agent, **self.headers, **request.headers}
 
 
+class FetchBrick(Brick[Request, Page]):
+    """Where address rules are in force, every connection goes through a guard that holds them: each redirect too.
+
+    A request that names a proxy of its own goes there, and the rules judge its host alone.
+    """
+
+    _guard: GuardProxy | None = None
+
+    async def open(self) -> None:
+        self.refusals: dict[str, str] = {}
+        if self.addresses:
+            self._guard = GuardProxy(self.addresses, self._note)
+            await self._guard.start()
+
+    async def close(self) -> None:
+        if self._guard is not None:
+            await self._guard.close()
+
+    def way_out(self, request: Request) -> str:
+        """The proxy to use, or ''."""
+        return request.proxy or (self._guard.address if self._guard else "")
+
+    def _note(self, url: str, reason: str) -> None:
+        """A client is told only that a tunnel was refused; its error is explained from here."""
+        if len(self.refusals) < _MOST_REFUSALS:
+            self.refusals[_origin(url)] = reason
+
+
 def page(tool: str, request: Request, url: str, status: int, headers: Mapping[str, str], body: bytes) -> Page:
-    return Page(request, url, status, body, {name.lower(): value for name, value in headers.items()}, tool)
+    plain = {name.lower(): value for name, value in headers.items()}
+    if refusal := refusal_in(plain):
+        raise DeniedError(f"{url} was not fetched: {refusal}", rule="egress")
+    return Page(request, url, status, body, plain, tool)
 
 
 def check_size(tool: str, config: FetchConfig, size: int, url: str) -> None:
@@ -35,14 +70,26 @@ def check_size(tool: str, config: FetchConfig, size: int, url: str) -> None:
 
 @contextmanager
 def told_plainly(
-    tool: str, request: Request, seconds: float, timeouts: type[Exception], errors: type[Exception]
+    tool: str,
+    request: Request,
+    seconds: float,
+    timeouts: type[Exception],
+    errors: type[Exception],
+    refusals: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[None]:
-    """A library's own exceptions become ToolTimeoutError and UnavailableError."""
+    """A library's own exceptions become ToolTimeoutError, UnavailableError and, if the guard refused, DeniedError."""
     try:
         yield
     except (timeouts, TimeoutError):
         raise ToolTimeoutError(tool, seconds) from None
     except errors as error:
+        if refusal := refusals and refusals.get(_origin(request.url)):
+            raise DeniedError(f"{request.url} was not fetched: {refusal}", rule="egress") from None
         raise UnavailableError(
             f"{request.url} did not answer {tool!r}: {str(error) or type(error).__name__}"
         ) from error
+
+
+def _origin(url: str) -> str:
+    _, host, port = read_url(url)
+    return f"{host} {port}"

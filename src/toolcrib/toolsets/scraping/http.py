@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from toolcrib import MissingDependencyError, ToolcribError, ToolTimeoutError
-from toolcrib.stacking import Brick, BrickConfig, Page, Request, StepContext
-from toolcrib.toolsets.scraping.fetching import FetchConfig, check_size, page, told_plainly
+from toolcrib.stacking import BrickConfig, Page, Request, StepContext
+from toolcrib.toolsets.scraping.fetching import FetchBrick, FetchConfig, check_size, page, told_plainly
 from toolcrib.toolsets.scraping.specs import scraping_spec
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _KEPT_CONNECTIONS = 64
 _PIECE = 65536
 
 
-class HttpxBrick(Brick[Request, Page]):
+class HttpxBrick(FetchBrick):
     """One client for direct requests and one for each proxy, each with its own connections and cookies."""
 
     class Config(FetchConfig):
@@ -43,20 +43,22 @@ class HttpxBrick(Brick[Request, Page]):
         return super().missing() + (h2 if self.config.http2 and find_spec("h2") is None else [])
 
     async def open(self) -> None:
+        await super().open()
         self._clients: dict[str, httpx.AsyncClient] = {}
 
     async def close(self) -> None:
         for client in self._clients.values():
             await client.aclose()
+        await super().close()
 
     async def process(self, item: Request, _context: StepContext, /) -> Sequence[Page]:
         import httpx
 
         config = self.config
-        with told_plainly(self.spec.name, item, config.timeout, httpx.TimeoutException, httpx.HTTPError):
+        with told_plainly(self.spec.name, item, config.timeout, httpx.TimeoutException, httpx.HTTPError, self.refusals):
             async with (
                 asyncio.timeout(config.timeout),
-                self._client(item.proxy).stream(
+                self._client(self.way_out(item)).stream(
                     item.method, item.url, headers=config.headers_for(item), content=item.body or None
                 ) as response,
             ):
@@ -84,7 +86,7 @@ class HttpxBrick(Brick[Request, Page]):
         return client
 
 
-class RequestsBrick(Brick[Request, Page]):
+class RequestsBrick(FetchBrick):
     """A session for each thread, all with the same cookies."""
 
     Config: ClassVar[type[BrickConfig]] = FetchConfig
@@ -94,24 +96,29 @@ class RequestsBrick(Brick[Request, Page]):
     modules = ("requests",)
     config: FetchConfig
 
-    def open(self) -> None:
+    async def open(self) -> None:
         import requests
 
+        await super().open()
         self._own = threading.local()
         self._sessions: list[requests.Session] = []
         self._cookies: RequestsCookieJar = requests.Session().cookies
 
-    def close(self) -> None:
+    async def close(self) -> None:
         for session in self._sessions:
             session.close()
+        await super().close()
 
     def process(self, item: Request, context: StepContext, /) -> Sequence[Page]:
         import requests
 
         config = self.config
         deadline = time.monotonic() + config.timeout
+        proxy = self.way_out(item)
         with (
-            told_plainly(self.spec.name, item, config.timeout, requests.Timeout, requests.RequestException),
+            told_plainly(
+                self.spec.name, item, config.timeout, requests.Timeout, requests.RequestException, self.refusals
+            ),
             self._session().request(
                 item.method,
                 item.url,
@@ -120,7 +127,7 @@ class RequestsBrick(Brick[Request, Page]):
                 timeout=config.timeout,
                 stream=True,
                 verify=config.verify,
-                proxies={"http": item.proxy, "https": item.proxy} if item.proxy else {},
+                proxies={"http": proxy, "https": proxy} if proxy else {},
             ) as response,
         ):
             body = bytearray()

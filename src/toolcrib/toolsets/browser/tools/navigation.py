@@ -62,7 +62,7 @@ def check_still_inside(session: BrowserSession, mark: int, what: str) -> None:
     """Raise where an action led the page to an address that the domain rules refuse."""
     if refused := session.refusals_since(mark):
         url = session.page.url
-        if url.startswith("chrome-error:") or session.domains.why_not_url(url):
+        if url.startswith("chrome-error:") or (url.startswith("http") and session.addresses.refusal_of_url(url)):
             raise DomainDeniedError(f"{what} led to {refused[0]['url']}: {refused[0]['reason']}", **refused[0])
 
 

@@ -58,7 +58,7 @@ async def debug(session: BrowserSession) -> dict[str, Any]:
         "refused": network["refused"],
         "happened": session.happenings[-20:],
         "notes": session.notes[-20:],
-        "domains": {"allow": session.domains.allow, "deny": session.domains.deny},
+        "addresses": {"allow": session.addresses.allow, "deny": session.addresses.deny},
         "secrets": sorted(session.secrets),
     }
 

@@ -1,77 +1,35 @@
-"""The guard: what may be reached, by which name, and that nobody is asked twice."""
+"""The HTTP client: names looked up once, deadlines that hold, answers with an end."""
 
 import asyncio
-import ipaddress
 import socket
 import ssl
 import threading
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.support.receiver import Answer, Received, receiving
 
-from toolcrib.adapters.http import HttpCaller
-from toolcrib.adapters.net import EgressGuard, check_url, is_public
+from toolcrib.adapters.http import HttpCaller, caller_to, check_url
+from toolcrib.core.addresses import AddressRules
 from toolcrib.core.errors import DeniedError, SettingsError, ToolValidationError, UnavailableError
 
-INTERNAL = [
-    "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.100.100.200", "0.0.0.0",
-    "192.0.0.192", "224.0.0.1", "255.255.255.255", "168.63.129.16", "::1", "::", "fe80::1%eth0", "fd00:ec2::254",
-    "ff02::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1", "2002:7f00:1::", "2002:a00:1::1",
-]  # fmt: skip
-PUBLIC = ["1.1.1.1", "93.184.216.34", "2606:4700:4700::1111", "64:ff9b::101:101"]
-
-
-@pytest.mark.parametrize("address", INTERNAL)
-def test_internal_addresses_are_refused(address: str) -> None:
-    with pytest.raises(DeniedError, match="not a public address"):
-        EgressGuard().check("tools.example", 443, address)
-
-
-@pytest.mark.parametrize("address", PUBLIC)
-def test_public_addresses_are_fine(address: str) -> None:
-    EgressGuard().check("tools.example", 443, address)
-
-
-@given(st.ip_addresses(v=4))
-def test_an_ipv4_address_is_judged_alike_inside_ipv6(address: ipaddress.IPv4Address) -> None:
-    assert is_public(ipaddress.IPv6Address(f"::ffff:{address}")) == is_public(address)
+PUBLIC_ONLY = AddressRules(public_only=True)
 
 
 @pytest.mark.parametrize(
-    ("entry", "host", "port", "address", "allowed"),
+    "url",
     [
-        ("10.0.0.0/8", "x", 80, "10.9.9.9", True),
-        ("10.0.0.0/8", "x", 80, "192.168.0.1", False),
-        ("10.0.0.0/8", "x", 80, "::ffff:10.9.9.9", True),
-        ("127.0.0.1:8080", "x", 8080, "127.0.0.1", True),
-        ("127.0.0.1:8080", "x", 8081, "127.0.0.1", False),
-        ("[::1]:8080", "x", 8080, "::1", True),
-        ("::1", "x", 99, "::1", True),
-        ("Tools.Internal", "tools.internal.", 80, "10.0.0.1", True),
-        ("tools.internal", "evil.tools.internal", 80, "10.0.0.1", False),
-        ("tools.internal:443", "tools.internal", 80, "10.0.0.1", False),
+        "",
+        "x",
+        "ftp://x/",
+        "http://",
+        "http://a b/",
+        "http://x:0/",
+        "http://x:y/",
+        "http://x\n/",
+        "http:x",
+        "http:/\\\\x",
     ],
-)
-def test_the_allow_list(entry: str, host: str, port: int, address: str, allowed: bool) -> None:
-    guard = EgressGuard([entry])
-    if allowed:
-        guard.check(host, port, address)
-    else:
-        with pytest.raises(DeniedError):
-            guard.check(host, port, address)
-
-
-@pytest.mark.parametrize("entry", ["", "10.0.0.0/99", "http://x", "a b", "*"])
-def test_a_wrong_entry_of_the_allow_list_is_a_settings_error(entry: str) -> None:
-    with pytest.raises(SettingsError):
-        EgressGuard([entry])
-
-
-@pytest.mark.parametrize(
-    "url", ["", "x", "ftp://x/", "http://", "http://a b/", "http://x:0/", "http://x:y/", "http://x\n/"]
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(ToolValidationError):
@@ -86,7 +44,7 @@ def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"])
 def test_no_spelling_of_loopback_gets_through(host: str) -> None:
-    caller = HttpCaller(EgressGuard())
+    caller = HttpCaller(PUBLIC_ONLY)
     with receiving() as receiver:
         with pytest.raises(DeniedError):
             caller.post_blocking(f"http://{host}:{receiver.port}/", b"", {}, seconds=5)
@@ -103,16 +61,28 @@ def test_a_name_is_resolved_once_and_the_checked_address_is_called(monkeypatch: 
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    caller = HttpCaller(EgressGuard(["127.0.0.2"]))
+    caller = HttpCaller(AddressRules(("127.0.0.2",), public_only=True))
     with receiving() as receiver, pytest.raises(UnavailableError):
         caller.post_blocking(f"http://rebind.example:{receiver.port}/", b"", {}, seconds=5)
     assert receiver.received == []
     caller.close()
 
 
+def test_a_webhook_reaches_the_address_in_the_settings_and_no_other() -> None:
+    with receiving() as receiver, receiving() as other:
+        caller = caller_to(receiver.url, "the webhook")
+        assert caller.post_blocking(receiver.url, b"", {}, seconds=5).ok
+        with pytest.raises(DeniedError, match="not among the allowed addresses"):
+            caller.post_blocking(other.url, b"", {}, seconds=5)
+        assert other.received == []
+        caller.close()
+    with pytest.raises(SettingsError, match="the address of the webhook is wrong"):
+        caller_to("ftp://x", "the webhook")
+
+
 @pytest.fixture
 def caller():
-    caller = HttpCaller(EgressGuard(["127.0.0.1"]))
+    caller = HttpCaller(AddressRules(("127.0.0.1",), public_only=True))
     yield caller
     caller.close()
 
