@@ -8,7 +8,7 @@ import pytest
 BARE = """
 import importlib.metadata, re, sys
 
-NEEDED = {"pydantic", "jsonschema-rs", "cloudpickle", "docstring-parser"}
+NEEDED = {"pydantic", "jsonschema-rs", "cloudpickle", "docstring-parser", "idna"}
 
 def closure(names):
     found = set()

@@ -36,7 +36,8 @@ WEB_ADDRESSES = {
     # what the WHATWG URL standard says of numbers, one rule a line
     "http://0.0.0.0": "0.0.0.0", "http://0": "0.0.0.0", "http://0x": "0.0.0.0", "http://1.2": "1.0.0.2",
     "http://1.2.3": "1.2.0.3", "http://1.256": "1.0.1.0", "http://256": "0.0.1.0",
-    "http://4294967295": "255.255.255.255", "http://4294967296": None, "http://1.2.3.256": None, "http://256.1": None, "http://1.2.3.4.5": None,
+    "http://4294967295": "255.255.255.255", "http://4294967296": None,
+    "http://1.2.3.256": None, "http://256.1": None, "http://1.2.3.4.5": None,
     "http://1.2.3.08": None, "http://0x100000000": None, "http://1..2": None, "http://1.2.3.4..": "1.2.3.4..",
     "http://foo.09": None, "http://foo.0x4": None, "http://foo.0x": None, "http://09.com": "09.com",
     "http://0xg": "0xg", "http://1e1": "1e1", "http://1.2.3.4a": "1.2.3.4a",
@@ -48,7 +49,8 @@ WEB_ADDRESSES = {
     "http://a<b": None, "http://a^b": None, "http://a|b": None, "http://%80": None, "http://\ufffd": None,
     # of brackets
     "http://[::1]": "::1", "http://[::1%25eth0]": None, "http://[1::2::3]": None, "http://[::1": None,
-    "http://::1": None, "http://[::1.2.3]": None, "http://[::01.2.3.4]": None, "http://[www.example]": None, "http://%5B::1%5D": None,
+    "http://::1": None, "http://[::1.2.3]": None, "http://[::01.2.3.4]": None, "http://[www.example]": None,
+    "http://%5B::1%5D": None,
     # and of where a host begins and ends
     "http:example.com": "example.com", "http:/\\example.com": "example.com", "http:////example.com": "example.com",
     "http://example.com\\@127.0.0.1/": "example.com", "http://example.com@127.0.0.1/": "127.0.0.1",

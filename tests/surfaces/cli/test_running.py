@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.website import serve_site
 from tests.surfaces.cli.conftest import BIN, Cli, one_sentence
 from tests.surfaces.cli.test_program import terminal
 
@@ -181,3 +182,19 @@ def test_an_installed_plugin_is_found(tmp_path: Path):
     assert all(1 <= number <= 6 for number in rolled)
     assert run("reverse", "--text", "abc") == "cba"
     assert run("shout", "--text", "hi", "--marks", "2") == "HI!!"
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_browser_tools_reach_public_addresses_only(
+    cli: Cli, chromium_path: str, monkeypatch: pytest.MonkeyPatch, kept: bool
+) -> None:
+    """Kept in the catalogue or not."""
+    monkeypatch.setenv("TOOLCRIB_CHROMIUM", chromium_path)
+    if kept:
+        assert cli("tools", "add", "--samples").status == 0
+    with serve_site() as site:
+        refused = cli("tools", "run", "goto", "--url", site.url)
+        assert refused.status == 1 and "is not a public address" in one_sentence(refused)
+        assert not site.hits
+        monkeypatch.setenv("TOOLCRIB_ALLOWED_ADDRESSES", "127.0.0.1")
+        assert cli("tools", "run", "goto", "--url", site.url).json["status"] == 200

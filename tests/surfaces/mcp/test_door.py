@@ -94,6 +94,11 @@ async def test_over_standard_input_and_output(tmp_path: Path) -> None:
         "    'Shout.'\n"
         "    print('noise that must not reach the protocol')\n"
         "    return text.upper()\n"
+        "@tool\n"
+        "async def judged(url: str) -> str:\n"
+        "    'Say why an address may not be reached.'\n"
+        "    from toolcrib.toolsets.browser import BrowserSession\n"
+        "    return BrowserSession().addresses.refusal_of_url(url)\n"
     )
     server = StdioServerParameters(
         command=sys.executable,
@@ -103,7 +108,9 @@ async def test_over_standard_input_and_output(tmp_path: Path) -> None:
     async with Client(stdio_client(server)) as client:
         assert "shout" in [each.name for each in (await client.list_tools()).tools]
         answer = await client.call_tool("shout", {"text": "hey"})
+        fenced = await client.call_tool("judged", {"url": "http://127.1/"})
     assert answer.structured_content == {"result": "HEY"}
+    assert "is not a public address" in str(fenced.structured_content)
 
 
 @pytest.fixture

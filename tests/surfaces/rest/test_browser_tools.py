@@ -8,7 +8,11 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.surfaces.rest.conftest import Serve, app_of
 from tests.surfaces.rest.running import RunningService
+
+from toolcrib.settings import Settings
+from toolcrib.toolsets.browser import browser_specs
 
 
 def ran(service: RunningService, url: str) -> dict[str, Any]:
@@ -48,9 +52,24 @@ def test_only_what_the_settings_let_through(
     with RunningService(tmp_path, "--sample") as service:
         fenced = ran(service, inside)
     assert fenced["success"] is False
-    assert "127.0.0.0/8" in fenced["error"]
+    assert "'localhost:" in fenced["error"] and "is not a public address" in fenced["error"]
     assert asked == []
-    with RunningService(tmp_path, browser_deny="") as service:
+    with RunningService(tmp_path, allowed_addresses="localhost") as service:
         opened = ran(service, inside)
     assert opened["success"] is True, opened
     assert opened["data"]["title"] == "Inside"
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.1", "0x7f000001", "[::ffff:127.0.0.1]"])
+async def test_the_application_is_fenced_without_its_server(
+    serve: Serve, settings: Settings, chromium_path: str, neighbour: tuple[str, list[str]], host: str
+) -> None:
+    """``application(settings)`` is what others mount in servers of their own."""
+    inside, asked = neighbour
+    client = await serve(settings)
+    goto = next(spec for spec in browser_specs() if spec.name == "goto")
+    app_of(client).service.catalogue.publish(goto)
+    answer = await client.post("/tools/goto/run", json={"arguments": {"url": inside.replace("localhost", host)}})
+    assert answer.json()["error_code"] == "domain_denied"
+    assert "is not a public address" in answer.json()["error"]
+    assert asked == []

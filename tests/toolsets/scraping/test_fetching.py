@@ -8,11 +8,14 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from tests.support.website import served
 from tests.toolsets.scraping.services import SCRAPER_KEY, ForwardProxy, ScraperService
 
+from toolcrib.core.addresses import AddressRules, fence
 from toolcrib.core.errors import (
     DeniedError,
     MissingConfigError,
@@ -24,7 +27,7 @@ from toolcrib.core.errors import (
 )
 from toolcrib.stacking import Page, Request
 from toolcrib.stacking.step import Step
-from toolcrib.toolsets.scraping import BRICKS
+from toolcrib.toolsets.scraping import BRICKS, make_pipeline
 from toolcrib.toolsets.scraping.practice import Site
 
 CLIENTS = ["httpx", "requests", "curl_cffi"]
@@ -281,3 +284,30 @@ def test_a_proxy_list_can_be_a_file(tmp_path: Any) -> None:
     missing: Any = BRICKS["proxy-list"]({"file": str(tmp_path / "none.txt")})
     with pytest.raises(UnavailableError, match=r"none\.txt"):
         missing.open()
+
+
+@pytest.mark.parametrize("client", FETCHERS)
+async def test_behind_rules_no_client_gets_out(client: str, site: Site, chromium_path: str) -> None:
+    """By address, by a name that resolves to it, through a tunnel, and at the end of a redirect."""
+    port = site.server_address[1]
+
+    class Allowed(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(302 if self.path == "/redirect" else 200)
+            self.send_header("Location", f"http://localhost:{port}/")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None: ...
+
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), Allowed)) as allowed:
+        netloc = f"127.0.0.1:{allowed.server_port}"
+        hosts = [f"http://127.1:{port}/", f"http://localhost:{port}/", f"https://localhost:{port}/"]
+        inside = [*hosts, f"http://{netloc}/redirect"]
+        with fence(AddressRules((netloc,), public_only=True)):
+            report = await make_pipeline(client).run([*inside, f"http://{netloc}/"])
+    assert sorted(failure.url for failure in report.failures) == sorted(inside)
+    assert {failure.kind for failure in report.failures} == {"refused"}
+    assert all("is not a public address" in failure.reason for failure in report.failures)
+    assert report.done == 1
+    assert not site.hits
