@@ -121,7 +121,7 @@ async def against_raw(chromium: Chromium, url: str) -> None:
                 [what, f"{base:.2f}", f"{mine:.2f}", f"{mine / base:.2f}", f"{guard:.2f}", f"{guard / base:.2f}"]
             )
         title = (
-            f"Median of {ROUNDS}, in ms; the guarded session has domain rules, so its connections go through the guard"
+            f"Median of {ROUNDS}, in ms; the guarded session has address rules, so its connections go through the guard"
         )
         print_table(title, ["call", "Playwright", "tool", "ratio", "guarded tool", "ratio"], rows)
 

@@ -27,6 +27,7 @@ PUBLIC_ONLY = AddressRules(public_only=True)
         "http://x:0/",
         "http://x:y/",
         "http://x\n/",
+        "http://a..b/",
         "http:x",
         "http:/\\\\x",
     ],

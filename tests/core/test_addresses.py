@@ -38,10 +38,12 @@ WEB_ADDRESSES = {
     "http://1.2.3": "1.2.0.3", "http://1.256": "1.0.1.0", "http://256": "0.0.1.0",
     "http://4294967295": "255.255.255.255", "http://4294967296": None,
     "http://1.2.3.256": None, "http://256.1": None, "http://1.2.3.4.5": None,
-    "http://1.2.3.08": None, "http://0x100000000": None, "http://1..2": None, "http://1.2.3.4..": "1.2.3.4..",
+    "http://1.2.3.08": None, "http://0x100000000": None, "http://1..2": None, "http://1.2.3.4..": None,
+    "http://a..b": None,
     "http://foo.09": None, "http://foo.0x4": None, "http://foo.0x": None, "http://09.com": "09.com",
     "http://0xg": "0xg", "http://1e1": "1e1", "http://1.2.3.4a": "1.2.3.4a",
     # of letters
+    f"http://{'a' * 64}.example": None, f"http://{'a' * 63}.example": f"{'a' * 63}.example",
     "http://EXAMPLE.com": "example.com", "http://ex%41mple.com": "example.com", "http://example.com.": "example.com.",
     "http://a_b.example": "a_b.example", "http://Bücher.example": "xn--bcher-kva.example",
     "http://faß.example": "xn--fa-hia.example", "http://b\u00adc.example": "bc.example", "http://\u00ad/": None,

@@ -42,7 +42,10 @@ _ENTRY = re.compile(r"(?P<target>\[[^\]]*\]|[^:]*):(?P<port>[0-9]{1,5})")
 
 
 def read_host(text: str) -> str | IPAddress:
-    """The host as a browser reads it: a name in ASCII and lower case, or an address. ValueError if it is neither."""
+    """The host as a browser reads it: a name in ASCII and lower case, or an address. ValueError if it is neither.
+
+    Names that nobody could look up are refused, though a browser would read them.
+    """
     if text.startswith("["):
         if not text.endswith("]") or "%" in text:
             raise ValueError(f"{text!r} is not an IPv6 address")
@@ -53,6 +56,8 @@ def read_host(text: str) -> str | IPAddress:
     parts = name.removesuffix(".").split(".")
     if parts[-1].isdigit() or re.fullmatch(r"0x[0-9a-f]*", parts[-1]):
         return _ipv4(parts)
+    if not all(0 < len(part) < 64 for part in parts):
+        raise ValueError(f"{text!r} is not a host")
     return name
 
 
@@ -207,8 +212,6 @@ class _Entry:
                 return cls(text, network=ipaddress.ip_network(bare, strict=False), port=port)
             host = _read(target.removeprefix("*."))
             if isinstance(host, str):
-                if host.startswith("."):
-                    raise ValueError(host)
                 return cls(text, host.rstrip("."), target.startswith("*."), port=port)
             return cls(text, network=ipaddress.ip_network(_inner(host) or host), port=port)
         except ValueError:

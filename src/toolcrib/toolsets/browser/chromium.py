@@ -32,7 +32,7 @@ _ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
     "--disable-quic",
-    # WebRTC would otherwise send UDP past any proxy, and so past the domain rules.
+    # WebRTC would otherwise send UDP past any proxy, and so past the address rules.
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     # The browser's own questions about forms are no business of the page or of its session.
     f"--host-resolver-rules=MAP {BROWSERS_OWN_HOST} ~NOTFOUND",

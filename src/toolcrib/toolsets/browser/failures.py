@@ -4,7 +4,7 @@
     ├── ElementNotFoundError           element_not_found    nothing on the page is what was asked for
     ├── ElementNotReadyError           element_not_ready    it is there, but hidden, covered or disabled
     ├── NavigationError                navigation_failed    the address did not open
-    ├── DomainDeniedError              domain_denied        the domain rules say no
+    ├── DomainDeniedError              domain_denied        the address rules say no
     ├── PageTimeoutError               timeout              the page did not do it in time
     ├── BrowserCrashedError            browser_crashed      the browser or the tab died
     ├── PathDeniedError                path_denied          a file outside the session's folders

@@ -40,7 +40,7 @@ _PLACES = frozenset({"link", "button", "tab", "menuitem", "option", "treeitem", 
 
 
 async def opened(session: BrowserSession, opening: Awaitable[Response | None], mark: int) -> dict[str, Any]:
-    """What came of opening an address; raises where the domain rules refused it, also at the end of a redirect."""
+    """What came of opening an address; raises if the address rules refused it, also at the end of a redirect."""
     try:
         response = await opening
     except playwright_error() as error:
@@ -59,7 +59,7 @@ async def opened(session: BrowserSession, opening: Awaitable[Response | None], m
 
 
 def check_still_inside(session: BrowserSession, mark: int, what: str) -> None:
-    """Raise where an action led the page to an address that the domain rules refuse."""
+    """Raise if an action led the page to an address that the address rules refuse."""
     if refused := session.refusals_since(mark):
         url = session.page.url
         if url.startswith("chrome-error:") or (url.startswith("http") and session.addresses.refusal_of_url(url)):
