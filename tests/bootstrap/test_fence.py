@@ -9,20 +9,19 @@ from pathlib import Path
 import pytest
 from tests.support.website import serve_site
 
-from toolcrib import SettingsError, ToolSpec
+from toolcrib import AddressRules, SettingsError, ToolSpec
 from toolcrib.bootstrap import address_rules, open_catalogue
 from toolcrib.catalogue import Catalogue
-from toolcrib.core.addresses import rules_in_force
 from toolcrib.settings import Settings
 
 MODULE = """
 import asyncio
-from toolcrib.core.addresses import rules_in_force
+from toolcrib import AddressRules
 from toolcrib.toolsets.browser import BrowserSession
 from toolcrib.toolsets.scraping import make_pipeline
 
 async def judged(url: str) -> str:
-    return rules_in_force().refusal_of_url(url)
+    return AddressRules.in_force().refusal_of_url(url)
 
 def judged_in_a_thread(url: str) -> str:
     return asyncio.run(judged(url))
@@ -85,14 +84,14 @@ async def test_the_rules_go_where_the_code_goes(tmp_path: Path, module: str, att
     assert "not a public address" in await tool.execute({"url": "http://127.1/"})
     assert "denied by the rule '1.1.1.1'" in await tool.execute({"url": "http://1.1.1.1/"})
     assert await tool.execute({"url": "http://10.0.0.1/"}) == ""
-    assert not rules_in_force()
+    assert not AddressRules.in_force()
     catalogue.close()
 
 
 async def test_system_functions_are_fenced_too(tmp_path: Path) -> None:
     async def judged(url: str) -> str:
         """Ask."""
-        return rules_in_force().refusal_of_url(url)
+        return AddressRules.in_force().refusal_of_url(url)
 
     catalogue = open_catalogue(settings=Settings(data_dir=str(tmp_path), store="memory:"), functions={"judged": judged})
     catalogue.publish(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcrib.core.addresses import AddressRules, fence, is_public, read_host, read_url, rules_in_force
+from toolcrib.core.addresses import AddressRules, fence, is_public, read_host, read_url
 from toolcrib.core.errors import DeniedError, SettingsError
 
 PUBLIC_ONLY = AddressRules(public_only=True)
@@ -302,10 +302,10 @@ async def test_one_bad_address_of_a_name_is_enough() -> None:
 
 
 def test_a_fence_holds_inside_only() -> None:
-    assert not rules_in_force()
+    assert not AddressRules.in_force()
     with fence(PUBLIC_ONLY):
-        assert rules_in_force() is PUBLIC_ONLY
-    assert not rules_in_force()
+        assert AddressRules.in_force() is PUBLIC_ONLY
+    assert not AddressRules.in_force()
 
 
 def test_a_host_alone() -> None:

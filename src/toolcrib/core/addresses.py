@@ -110,6 +110,11 @@ class AddressRules:
             object.__setattr__(self, name, texts)
             object.__setattr__(self, f"_{name}", tuple(_Entry.parse(text) for text in texts))
 
+    @staticmethod
+    def in_force() -> AddressRules:
+        """The rules that hold where this code runs: those of the fence around it, or none in one's own program."""
+        return _in_force.get()
+
     def __bool__(self) -> bool:
         return bool(self.allow or self.deny or self.public_only)
 
@@ -174,11 +179,6 @@ class AddressRules:
 
 _EVERYTHING = AddressRules()
 _in_force = ContextVar("address_rules", default=_EVERYTHING)
-
-
-def rules_in_force() -> AddressRules:
-    """The rules that hold where this code runs: those of the fence around it, or none in a program of one's own."""
-    return _in_force.get()
 
 
 @contextmanager

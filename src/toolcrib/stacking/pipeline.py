@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import Any
 
-from toolcrib.core.addresses import AddressRules, rules_in_force
+from toolcrib.core.addresses import AddressRules
 from toolcrib.core.errors import InvalidArgumentsError, ToolFailedError, ToolNotFoundError
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
@@ -96,7 +96,7 @@ class Pipeline:
         ).raise_first()
         addresses = _requests(self._start(start))
         ending = threading.Event()
-        rules = rules_in_force()
+        rules = AddressRules.in_force()
         for brick in (*bricks, *(brick for _, brick in substitutes)):
             brick.addresses = rules
         stages, steps = self._stages(bricks, substitutes, ending.is_set)

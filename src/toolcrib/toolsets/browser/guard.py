@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from urllib.parse import quote, unquote, urlsplit
 
 from toolcrib import AddressRules, DeniedError
-from toolcrib.core.addresses import read_url
 
 BROWSERS_OWN_HOST = "content-autofill.googleapis.com"
 """Asked by Chromium itself, which no switch prevents: refused always, and not worth telling."""
@@ -64,8 +63,8 @@ class GuardProxy:
         method, target, _version = line.decode("latin-1").split(" ", 2)
         tunnel = method == "CONNECT"
         url = f"https://{target}" if tunnel else target
-        _, wanted, port = read_url(url)
-        host = str(wanted)
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or (443 if tunnel else 80)
         addresses, refusal = await self._checked(host, port)
         if refusal and host != BROWSERS_OWN_HOST:
             self._on_refused(url, refusal)
@@ -80,7 +79,7 @@ class GuardProxy:
                 writer.write(b"HTTP/1.1 200 Connection Established\r\n\r\n")
                 await asyncio.gather(_pipe(reader, upstream), _pipe(upstream_reader, writer))
             else:
-                path = urlsplit(target)._replace(scheme="", netloc="").geturl() or "/"
+                path = parts._replace(scheme="", netloc="").geturl() or "/"
                 upstream.write(_rewritten(f"{method} {path} HTTP/1.1", rest))
                 await asyncio.gather(_pipe(reader, upstream), _answer_from(upstream_reader, writer))
         finally:

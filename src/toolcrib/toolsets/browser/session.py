@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from toolcrib import AddressRules, SettingsError, ToolRegistry, ToolResult
-from toolcrib.core.addresses import rules_in_force
 from toolcrib.toolsets.browser.chromium import Chromium
 from toolcrib.toolsets.browser.definition import Definition, definitions
 from toolcrib.toolsets.browser.failures import (
@@ -58,7 +57,7 @@ class BrowserSession:
     name: str = "default"
     chromium: Chromium | str = ""
     headless: bool = True
-    addresses: AddressRules = field(default_factory=rules_in_force)
+    addresses: AddressRules = field(default_factory=AddressRules.in_force)
     secrets: Mapping[str, str | Secret] = field(default_factory=dict, repr=False)
     folder: Path | str = ""
     uploads: Path | str = ""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
+from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from toolcrib.core.addresses import read_url
 from toolcrib import DeniedError, ToolFailedError, ToolTimeoutError, UnavailableError
 from toolcrib.stacking import Brick, BrickConfig, Page, Request
 from toolcrib.toolsets.browser.guard import GuardProxy, refusal_in
@@ -53,7 +53,7 @@ class FetchBrick(Brick[Request, Page]):
     def _note(self, url: str, reason: str) -> None:
         """A client is told only that a tunnel was refused; its error is explained from here."""
         if len(self.refusals) < _MOST_REFUSALS:
-            self.refusals[_origin(url)] = reason
+            self.refusals[urlsplit(url).hostname or ""] = reason
 
 
 def page(tool: str, request: Request, url: str, status: int, headers: Mapping[str, str], body: bytes) -> Page:
@@ -83,13 +83,8 @@ def told_plainly(
     except (timeouts, TimeoutError):
         raise ToolTimeoutError(tool, seconds) from None
     except errors as error:
-        if refusal := refusals and refusals.get(_origin(request.url)):
+        if refusal := refusals and refusals.get(urlsplit(request.url).hostname or ""):
             raise DeniedError(f"{request.url} was not fetched: {refusal}", rule="egress") from None
         raise UnavailableError(
             f"{request.url} did not answer {tool!r}: {str(error) or type(error).__name__}"
         ) from error
-
-
-def _origin(url: str) -> str:
-    _, host, port = read_url(url)
-    return f"{host} {port}"
