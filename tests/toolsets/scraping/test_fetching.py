@@ -130,21 +130,19 @@ async def test_the_browser_clicks_fills_and_scrolls(site: Site, chromium_path: s
         BRICKS["playwright"]({"interactions": [{"click": "a", "scroll": True}]})
 
 
-def test_a_browser_that_is_nowhere_is_missing_before_anything_runs(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    brick = BRICKS["playwright"](secrets={"PLAYWRIGHT_BROWSERS_PATH": str(tmp_path)}.get)
+def test_a_browser_that_is_nowhere_is_missing_before_anything_runs(tmp_path: Any) -> None:
+    secrets = {"PLAYWRIGHT_BROWSERS_PATH": str(tmp_path), "TOOLCRIB_CHROMIUM": "/nowhere"}
+    brick = BRICKS["playwright"](secrets=secrets.get)
     [error] = brick.missing()
     assert isinstance(error, MissingDependencyError)
-    assert str(error) == "Chromium is not installed; run: playwright install chromium"
+    assert str(error).startswith("the browser '/nowhere' is not installed; run: apt install chromium")
 
 
 async def test_a_browser_that_does_not_start_says_so(tmp_path: Any) -> None:
     program = tmp_path / "chromium"
     program.write_text("#!/bin/sh\nexit 1\n")
     program.chmod(0o755)
-    with pytest.raises(UnavailableError, match="Chromium did not start"):
+    with pytest.raises(UnavailableError, match="did not start"):
         async with fetching("playwright", {"executable": str(program)}):
             pass
 
@@ -153,7 +151,7 @@ async def test_a_browser_that_crashed_is_started_again(site: Site, chromium_path
     brick: Any = BRICKS["playwright"]()
     await brick.open()
     try:
-        await brick._browser.close()
+        await (await brick.chromium.browser()).close()
         [page] = await brick.process(Request(f"{site.url}/book/3"), None)
         assert "Kindred" in page.text
     finally:

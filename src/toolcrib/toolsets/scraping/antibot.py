@@ -52,7 +52,7 @@ class CurlBrick(FetchBrick):
         from curl_cffi.requests.exceptions import RequestException, Timeout
 
         config = self.config
-        with told_plainly(self.spec.name, item, config.timeout, Timeout, RequestException, self.refusals):
+        with told_plainly(self, item, config.timeout, Timeout, RequestException):
             async with asyncio.timeout(config.timeout):
                 method: Any = item.method
                 impersonate: Any = config.impersonate
@@ -100,7 +100,7 @@ class ScraperApiBrick(Brick[Request, Page]):
         import httpx
 
         config = self.config
-        with told_plainly(self.spec.name, item, config.timeout, httpx.TimeoutException, httpx.HTTPError):
+        with told_plainly(self, item, config.timeout, httpx.TimeoutException, httpx.HTTPError):
             async with asyncio.timeout(config.timeout):
                 response = await self._client.request(
                     item.method,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,23 +11,13 @@ from pydantic import Field, model_validator
 
 from toolcrib import MissingDependencyError, ToolcribError, ToolTimeoutError, UnavailableError
 from toolcrib.stacking import BrickConfig, Page, Request, StepContext
+from toolcrib.toolsets.browser import BrowserError, Chromium, find_chromium
 from toolcrib.toolsets.scraping.fetching import FetchBrick, FetchConfig, check_size, page, told_plainly
 from toolcrib.toolsets.scraping.specs import scraping_spec
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Response, Route
     from playwright.async_api import Page as Tab
-
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-quic",
-    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
-)
-_PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 class Interaction(BrickConfig):
@@ -66,26 +55,26 @@ class PlaywrightBrick(FetchBrick):
 
     def missing(self) -> list[ToolcribError]:
         found = super().missing()
-        if not found and self._executable() is None and not self._own_browsers():
-            found.append(MissingDependencyError("Chromium", "playwright install chromium"))
+        if not found and not self._own_browsers():
+            try:
+                find_chromium(self._path)
+            except MissingDependencyError as error:
+                found.append(error)
         return found
 
     async def open(self) -> None:
-        from playwright.async_api import async_playwright
-
         await super().open()
-        self._driver = await async_playwright().start()
+        self.chromium = Chromium(self._path, headless=self.config.headless, arguments=("--no-sandbox",))
+        self._contexts: dict[tuple[Browser, str], BrowserContext] = {}
         self._making = asyncio.Lock()
         try:
-            await self._launch()
+            await self._browser()
         except UnavailableError:
-            await self._driver.stop()
-            await super().close()
+            await self.close()
             raise
 
     async def close(self) -> None:
-        await self._browser.close()
-        await self._driver.stop()
+        await self.chromium.close()
         await super().close()
 
     async def process(self, item: Request, _context: StepContext, /) -> Sequence[Page]:
@@ -93,7 +82,7 @@ class PlaywrightBrick(FetchBrick):
         from playwright.async_api import TimeoutError as TooSlow
 
         seconds = self.config.timeout
-        with told_plainly(self.spec.name, item, seconds, TooSlow, Error, self.refusals):
+        with told_plainly(self, item, seconds, TooSlow, Error):
             tab = await (await self._context(self.way_out(item))).new_page()
             try:
                 async with asyncio.timeout(seconds):
@@ -128,34 +117,28 @@ class PlaywrightBrick(FetchBrick):
         check_size(self.spec.name, self.config, len(body), request.url)
         return page(self.spec.name, request, tab.url, response.status, headers, body)
 
-    async def _launch(self) -> None:
-        from playwright.async_api import Error
-
-        self._contexts: dict[str, BrowserContext] = {}
+    async def _browser(self) -> Browser:
+        """The browser; if it crashed, another: the pages under way are lost, the next are not."""
         try:
-            self._browser: Browser = await self._driver.chromium.launch(
-                executable_path=self._executable(), headless=self.config.headless, args=list(FLAGS)
-            )
-        except Error as error:
-            raise UnavailableError(f"Chromium did not start: {error.message.splitlines()[0]}") from None
+            return await self.chromium.browser()
+        except BrowserError as error:
+            raise UnavailableError(error.message) from None
 
     async def _context(self, proxy: str) -> BrowserContext:
         async with self._making:
-            if not self._browser.is_connected():  # it crashed: the pages under way are lost, the next are not
-                await self._launch()
-            if proxy not in self._contexts:
+            browser = await self._browser()
+            if (browser, proxy) not in self._contexts:
                 options: dict[str, Any] = {"ignore_https_errors": not self.config.verify}
                 if self.config.user_agent:
                     options["user_agent"] = self.config.user_agent
                 if proxy:
                     options["proxy"] = {"server": proxy, **({"bypass": "<-loopback>"} if self._guard else {})}
-                self._contexts[proxy] = await self._browser.new_context(**options)
-            return self._contexts[proxy]
+                self._contexts[browser, proxy] = await browser.new_context(**options)
+            return self._contexts[browser, proxy]
 
-    def _executable(self) -> str | None:
-        """The browser to start; None leaves it to playwright, which may have brought its own."""
-        chosen = self.config.executable or self.secrets("TOOLCRIB_CHROMIUM")
-        return chosen or next((path for name in _PROGRAMS if (path := shutil.which(name))), None)
+    @property
+    def _path(self) -> str:
+        return self.config.executable or self.secrets("TOOLCRIB_CHROMIUM") or ""
 
     def _own_browsers(self) -> bool:
         folder = self.secrets("PLAYWRIGHT_BROWSERS_PATH") or Path.home() / ".cache" / "ms-playwright"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from types import MappingProxyType
+from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic import Field
@@ -13,7 +13,6 @@ from toolcrib import DeniedError, ToolFailedError, ToolTimeoutError, Unavailable
 from toolcrib.stacking import Brick, BrickConfig, Page, Request
 from toolcrib.toolsets.browser.guard import GuardProxy, refusal_in
 
-_MOST_REFUSALS = 1000
 USER_AGENT = "Mozilla/5.0 (compatible; Toolcrib)"
 
 
@@ -52,8 +51,7 @@ class FetchBrick(Brick[Request, Page]):
 
     def _note(self, url: str, reason: str) -> None:
         """A client is told only that a tunnel was refused; its error is explained from here."""
-        if len(self.refusals) < _MOST_REFUSALS:
-            self.refusals[urlsplit(url).hostname or ""] = reason
+        self.refusals[urlsplit(url).hostname or ""] = reason
 
 
 def page(tool: str, request: Request, url: str, status: int, headers: Mapping[str, str], body: bytes) -> Page:
@@ -70,21 +68,16 @@ def check_size(tool: str, config: FetchConfig, size: int, url: str) -> None:
 
 @contextmanager
 def told_plainly(
-    tool: str,
-    request: Request,
-    seconds: float,
-    timeouts: type[Exception],
-    errors: type[Exception],
-    refusals: Mapping[str, str] = MappingProxyType({}),
+    brick: Brick[Any, Any], request: Request, seconds: float, timeouts: type[Exception], errors: type[Exception]
 ) -> Iterator[None]:
     """A library's own exceptions become ToolTimeoutError, UnavailableError and, if the guard refused, DeniedError."""
     try:
         yield
     except (timeouts, TimeoutError):
-        raise ToolTimeoutError(tool, seconds) from None
+        raise ToolTimeoutError(brick.spec.name, seconds) from None
     except errors as error:
-        if refusal := refusals and refusals.get(urlsplit(request.url).hostname or ""):
+        if refusal := brick.refusals.get(urlsplit(request.url).hostname or "") if isinstance(brick, FetchBrick) else "":
             raise DeniedError(f"{request.url} was not fetched: {refusal}", rule="egress") from None
         raise UnavailableError(
-            f"{request.url} did not answer {tool!r}: {str(error) or type(error).__name__}"
+            f"{request.url} did not answer {brick.spec.name!r}: {str(error) or type(error).__name__}"
         ) from error

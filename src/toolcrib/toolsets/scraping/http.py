@@ -55,7 +55,7 @@ class HttpxBrick(FetchBrick):
         import httpx
 
         config = self.config
-        with told_plainly(self.spec.name, item, config.timeout, httpx.TimeoutException, httpx.HTTPError, self.refusals):
+        with told_plainly(self, item, config.timeout, httpx.TimeoutException, httpx.HTTPError):
             async with (
                 asyncio.timeout(config.timeout),
                 self._client(self.way_out(item)).stream(
@@ -116,9 +116,7 @@ class RequestsBrick(FetchBrick):
         deadline = time.monotonic() + config.timeout
         proxy = self.way_out(item)
         with (
-            told_plainly(
-                self.spec.name, item, config.timeout, requests.Timeout, requests.RequestException, self.refusals
-            ),
+            told_plainly(self, item, config.timeout, requests.Timeout, requests.RequestException),
             self._session().request(
                 item.method,
                 item.url,
