@@ -36,7 +36,7 @@ _INTERNAL_ALL_THE_SAME = (
     ipaddress.ip_network("3fff::/20"),  # documentation, unknown to older Pythons
 )
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f#/:<>?@\[\\\]^|%]")
-_NUMBER = re.compile(r"0[xX](?P<hex>[0-9a-fA-F]*)|0(?P<octal>[0-7]+)|(?P<decimal>0|[1-9][0-9]*)")
+_NUMBER = re.compile(r"0x[0-9a-f]*|0[0-7]*|[1-9][0-9]*")
 _AUTHORITY = re.compile(r"(\[[^\]]*\]|[^:]*)(?::([0-9]*))?")
 _ENTRY = re.compile(r"(?P<target>\[[^\]]*\]|[^:]*):(?P<port>[0-9]{1,5})")
 
@@ -51,13 +51,11 @@ def read_host(text: str) -> str | IPAddress:
             raise ValueError(f"{text!r} is not an IPv6 address")
         return ipaddress.IPv6Address(text[1:-1])
     name = _ascii(unquote_to_bytes(text).decode("utf-8", "replace"))
-    if not name or _FORBIDDEN.search(name):
-        raise ValueError(f"{text!r} is not a host")
     parts = name.removesuffix(".").split(".")
+    if _FORBIDDEN.search(name) or not all(0 < len(part) < 64 for part in parts):
+        raise ValueError(f"{text!r} is not a host")
     if parts[-1].isdigit() or re.fullmatch(r"0x[0-9a-f]*", parts[-1]):
         return _ipv4(parts)
-    if not all(0 < len(part) < 64 for part in parts):
-        raise ValueError(f"{text!r} is not a host")
     return name
 
 
@@ -118,29 +116,27 @@ class AddressRules:
     def __bool__(self) -> bool:
         return bool(self.allow or self.deny or self.public_only)
 
-    def refusal(self, host: str | IPAddress, port: int | None = None, addresses: Iterable[str] | None = None) -> str:
+    def refusal(self, host: str, port: int | None = None, addresses: Iterable[str] | None = None) -> str:
         """Why the host may not be reached, in a sentence; empty if it may.
 
         Without the ``addresses`` of a name, it is refused only if no address could make it right.
         """
         try:
-            target = _read(host) if isinstance(host, str) else host
+            target = _read(host)
         except ValueError as error:
-            return f"{error}"
-        judged: list[IPAddress | None] = [_own_address(target)]
+            return str(error)
+        judged: list[IPAddress | None] = [None if isinstance(target, str) else target]
         if isinstance(target, str) and addresses is not None:
             judged = [ipaddress.ip_address(address.partition("%")[0]) for address in addresses]
         return next(filter(None, (self._refusal(target, port, ip) for ip in judged)), "")
 
     def refusal_of_url(self, url: str) -> str:
         """Why a web address may not be opened, before its name is looked up; empty if it may."""
-        if not self:
-            return ""
         try:
             _, host, port = read_url(url)
         except ValueError as error:
-            return f"{error}"
-        return self.refusal(host, port)
+            return str(error) if self else ""
+        return self.refusal(str(host), port)
 
     async def resolve(self, host: str, port: int, lookup: Lookup) -> list[str]:
         """The addresses of the host, looked up once and judged: connect to these. DeniedError if one is refused."""
@@ -162,17 +158,15 @@ class AddressRules:
         shown = _shown(host, port) + ("" if ip is None or ip == host else f", which is {ip},")
         if denied := next((entry for entry in self._deny if entry.covers(host, port, ip)), None):
             return f"{shown} is denied by the rule {denied.text!r}"
-        counted = ip if self.public_only else _own_address(host)
+        counted = ip if self.public_only or ip == host else None
         if any(entry.covers(host, port, counted) for entry in self._allow):
             return ""
-        if self.public_only:
-            if ip is None or is_public(ip):
-                return ""
+        if self.public_only and ip is not None and not is_public(ip):
             return (
                 f"{shown} is not a public address; list it in the allowed addresses (TOOLCRIB_ALLOWED_ADDRESSES) "
                 "if tools may reach it"
             )
-        if not self._allow:
+        if self.public_only or not self._allow:
             return ""
         return f"{_shown(host, port)} is not among the allowed addresses ({', '.join(self.allow)})"
 
@@ -238,10 +232,6 @@ def _read(host: str) -> str | IPAddress:
     return read_host(f"[{host}]" if host.count(":") > 1 and not host.startswith("[") else host)
 
 
-def _own_address(host: str | IPAddress) -> IPAddress | None:
-    return None if isinstance(host, str) else host
-
-
 def _inner(ip: IPAddress) -> ipaddress.IPv4Address | None:
     """The IPv4 address that an IPv6 address leads to."""
     if isinstance(ip, ipaddress.IPv4Address):
@@ -272,12 +262,11 @@ def _ipv4(parts: Sequence[str]) -> ipaddress.IPv4Address:
 
 
 def _number(text: str) -> int:
-    found = _NUMBER.fullmatch(text)
-    if found is None:
+    if not _NUMBER.fullmatch(text):
         raise ValueError(f"{text!r} is not a part of an IPv4 address")
-    if found["hex"] is not None:
-        return int(found["hex"] or "0", 16)
-    return int(found["octal"], 8) if found["octal"] else int(found["decimal"])
+    if text.startswith("0x"):
+        return int(text[2:] or "0", 16)
+    return int(text, 8 if text.startswith("0") else 10)
 
 
 def _shown(host: str | IPAddress, port: int | None) -> str:

@@ -72,8 +72,7 @@ class Brick(ABC, Generic[In, Out]):
 
     def __init__(self, config: Mapping[str, Any] | None = None, *, secrets: Secrets | None = None) -> None:
         self.secrets: Secrets = secrets or no_secrets
-        self.addresses = AddressRules()
-        """Whom the brick may reach; the pipeline says it before ``open``."""
+        self.addresses = AddressRules.in_force()
         try:
             self.config: Any = self.Config.model_validate(dict(config or {}))
         except ValidationError as error:

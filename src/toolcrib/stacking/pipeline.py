@@ -96,9 +96,6 @@ class Pipeline:
         ).raise_first()
         addresses = _requests(self._start(start))
         ending = threading.Event()
-        rules = AddressRules.in_force()
-        for brick in (*bricks, *(brick for _, brick in substitutes)):
-            brick.addresses = rules
         stages, steps = self._stages(bricks, substitutes, ending.is_set)
         kept = journal or self.definition.journal
         with closing(Journal(Path(kept) if kept else None, self.definition.digest)) as notes:
@@ -106,7 +103,7 @@ class Pipeline:
                 stages,
                 notes,
                 self.recovery,
-                self._limits(rules, allow),
+                self._limits(allow),
                 on_progress=on_progress,
                 on_item=on_item,
                 stop=stop,
@@ -195,8 +192,8 @@ class Pipeline:
         substitutes = [(kind, self._brick(one.tool, one.config)) for kind, one in self.recovery.substitutes]
         return bricks, substitutes
 
-    def _limits(self, rules: AddressRules, allow: Callable[[str], bool] | None) -> Limits:
-        definition = self.definition
+    def _limits(self, allow: Callable[[str], bool] | None) -> Limits:
+        definition, rules = self.definition, AddressRules.in_force()
 
         def refusal(url: str) -> str:
             said = self._hosts.refusal_of_url(url) or rules.refusal_of_url(url)

@@ -38,8 +38,6 @@ _ARGUMENTS = (
     f"--host-resolver-rules=MAP {BROWSERS_OWN_HOST} ~NOTFOUND",
 )
 
-_SANDBOX_HINT = "; allow user namespaces, or pass Chromium(arguments=('--no-sandbox',))"
-
 
 def find_chromium(path: str = "", own: str = "") -> str:
     """The browser to start: the one named, ``TOOLCRIB_CHROMIUM``, Playwright's own, or one of the system's."""
