@@ -98,4 +98,5 @@ def test_a_browser_is_driven_line_by_line(cli: Cli, site: str, chromium_path: st
 
 def test_a_browser_tool_runs_by_name(cli: Cli, site: str, chromium_path: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TOOLCRIB_CHROMIUM", chromium_path)
+    monkeypatch.setenv("TOOLCRIB_ALLOWED_ADDRESSES", "127.0.0.1")
     assert cli("tools", "run", "goto", "--url", site).json["title"] == "Books"
