@@ -1,4 +1,4 @@
-"""The Lego rules: the table of the design, the ten sample tools, and the laws that hold for any tools."""
+"""The stacking rules: the table of the design, the ten sample tools, and the laws that hold for any tools."""
 
 from __future__ import annotations
 

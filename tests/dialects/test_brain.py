@@ -223,7 +223,7 @@ def test_twelve_programs_adding_at_once_lose_nothing(registry: ToolRegistry):
     assert len(registry) == 60
 
 
-# The Lego rules
+# The stacking rules
 
 
 @pytest.fixture
@@ -268,14 +268,14 @@ def test_an_unknown_name_is_an_error(stack: ToolRegistry):
         stack.check_compatibility("bs4")
 
 
-def test_partners_are_found(stack: ToolRegistry):
+def test_compatible_tools_are_found(stack: ToolRegistry):
     assert [tool.name for tool in stack.find_compatible_tools("playwright")] == ["bs4", "parsel"]
     assert [tool.name for tool in stack.find_compatible_tools("selenium")] == ["bs4", "parsel", "undetected"]
     assert [tool.name for tool in stack.find_compatible_tools("selenium", target_type="browser")] == ["undetected"]
     assert stack.find_compatible_tools("playwright", target_type="teapot") == []
 
 
-def test_partners_are_found_among_ten_thousand(tmp_path: Path):
+def test_compatible_tools_are_found_among_ten_thousand(tmp_path: Path):
     path = tmp_path / "tools.json"
     tools = [metadata(f"tool-{number}", f"type-{number % 500}").model_dump() for number in range(10_000)]
     path.write_text(json.dumps(tools))

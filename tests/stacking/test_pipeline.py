@@ -281,7 +281,7 @@ async def test_tools_that_do_not_stack_are_refused_with_pair_rule_and_reason() -
     two = pipeline("fetch", "read", "keep", "other-fetch")
     report = two.check()
     assert not report.ok
-    [verdict] = report.compatibility.conflicts
+    [verdict] = report.stack.conflicts
     assert (verdict.left, verdict.right) == ("fetch", "other-fetch")
     with pytest.raises(
         IncompatibleError, match=r"'fetch' and 'other-fetch' do not stack \(same_type\): .*both of type"

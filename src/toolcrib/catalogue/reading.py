@@ -7,7 +7,7 @@ from itertools import islice
 
 from toolcrib.catalogue.entries import Entry, Hit, Page
 from toolcrib.catalogue.finding import Visible, Where, everybody, matching_entries, parsed, search_entries
-from toolcrib.catalogue.stacking import partners_of
+from toolcrib.catalogue.stacking import compatible_filter
 from toolcrib.core import stacking
 from toolcrib.core.errors import DeniedError, InvalidQueryError, MissingConfigError, ToolNotFoundError
 from toolcrib.core.query import ALL
@@ -98,17 +98,21 @@ class CatalogueReader:
         """Everything that matches, ordered by name, read page by page."""
         return matching_entries(self.store, parsed(filter), self._visible)
 
-    def check_compat(self, names: Iterable[str], *, strict: bool = False) -> stacking.Report:
+    def check_compat(self, names: Iterable[str], *, strict: bool = False) -> stacking.StackReport:
         """Whether the tools stack, every pair judged; ToolNotFoundError names one that is missing."""
         return stacking.check([self.get(name) for name in names], strict=strict)
 
+    def specs_of(self, names: Iterable[str]) -> dict[str, ToolSpec]:
+        """Those of the named tools that are kept."""
+        return {entry.name: entry.spec for entry in self.entries({"name": {"$in": list(names)}})}
+
     def compatible_with(self, name: str, target_type: str | None = None, *, strict: bool = False) -> list[ToolSpec]:
         """The tools that stack with ``name``, ordered by name, of ``target_type`` where that is given."""
-        return [entry.spec for entry in self.partners(name, target_type, strict=strict)]
+        return [entry.spec for entry in self.compatible_entries(name, target_type, strict=strict)]
 
-    def partners(self, name: str, target_type: str | None = None, *, strict: bool = False) -> Iterator[Entry]:
+    def compatible_entries(self, name: str, target_type: str | None = None, *, strict: bool = False) -> Iterator[Entry]:
         """As :meth:`compatible_with`, page by page and without making the specs."""
-        return self.entries(partners_of(self.get(name), target_type, strict=strict))
+        return self.entries(compatible_filter(self.get(name), target_type, strict=strict))
 
     def _record(self, name: str) -> Record:
         record = self.store.get(name)

@@ -35,7 +35,7 @@ from toolcrib.core.spec import ToolSpec, explain
 from toolcrib.core.tool import Tool
 from toolcrib.ports import ANY, Change
 from toolcrib.settings import load_settings
-from toolcrib.stacking import CompatibilityIndex
+from toolcrib.stacking import StackingIndex
 
 __all__ = [
     "StoreError",
@@ -161,7 +161,7 @@ class ToolRegistry:
         """Without a ``path``, the file that the settings name: ``~/.thebrain/config/tools.json``."""
         self.path = Path(path if path is not None else load_settings().brain_file).expanduser()
         self._store = _file_store(self.path)
-        self._read: tuple[object, CompatibilityIndex] | None = None
+        self._read: tuple[object, StackingIndex] | None = None
 
     def add_tool(self, metadata: ToolMetadata | Mapping[str, Any], replace: bool = True) -> ToolMetadata:
         """Add a tool, or replace the one of that name; with ``replace=False`` ToolExistsError where there is one."""
@@ -196,7 +196,7 @@ class ToolRegistry:
         """Whether all of the tools stack; ToolNotFoundError names one that is not there."""
         return self.explain_compatibility(names, strict=strict).compatible
 
-    def explain_compatibility(self, names: Iterable[str], *, strict: bool = False) -> stacking.Report:
+    def explain_compatibility(self, names: Iterable[str], *, strict: bool = False) -> stacking.StackReport:
         """The verdict on every pair, with its rule and reason."""
         if isinstance(names, str):
             raise ToolValidationError(f"compatibility is asked of a list of names, not of the text {names!r}")
@@ -213,12 +213,12 @@ class ToolRegistry:
         """Every tool that stacks with ``name``, of ``target_type`` where that is given."""
         return [_answer(spec) for spec in self._tools().find(name, target_type=target_type, strict=strict)]
 
-    def _tools(self) -> CompatibilityIndex:
+    def _tools(self) -> StackingIndex:
         """The file's tools, read again only where the file has changed."""
         seen = signature(self.path)
         if self._read is None or self._read[0] != seen:
             records = self._store.query(parse({}))
-            self._read = (seen, CompatibilityIndex(ToolSpec.parse(record.document) for record in records))
+            self._read = (seen, StackingIndex(ToolSpec.parse(record.document) for record in records))
         return self._read[1]
 
     def __len__(self) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from toolcrib.stacking.brick import BatchBrick, Brick, BrickConfig, Secrets, StepContext
 from toolcrib.stacking.checking import Joint, PipelineReport
 from toolcrib.stacking.definition import PipelineDefinition, StepDefinition, read_definition
-from toolcrib.stacking.index import CompatibilityIndex, find_compatible
+from toolcrib.stacking.index import StackingIndex
 from toolcrib.stacking.installed import InstalledBricks
 from toolcrib.stacking.items import Item, Page, Record, Request, Stored
-from toolcrib.stacking.pipeline import Pipeline, load_pipeline
+from toolcrib.stacking.pipeline import Pipeline, SpecsOf, load_pipeline
 from toolcrib.stacking.planner import Miss, Plan, Planner, Stack, plan
 from toolcrib.stacking.reports import FailedRequest, Progress, RunReport
 from toolcrib.stacking.step import StepStatistics
@@ -17,7 +17,6 @@ __all__ = [
     "BatchBrick",
     "Brick",
     "BrickConfig",
-    "CompatibilityIndex",
     "FailedRequest",
     "InstalledBricks",
     "Item",
@@ -34,12 +33,13 @@ __all__ = [
     "Request",
     "RunReport",
     "Secrets",
+    "SpecsOf",
     "Stack",
+    "StackingIndex",
     "StepContext",
     "StepDefinition",
     "StepStatistics",
     "Stored",
-    "find_compatible",
     "load_pipeline",
     "plan",
     "read_definition",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.core.errors import IncompatibleError, ToolcribError
-from toolcrib.core.stacking import Report, check
+from toolcrib.core.spec import ToolSpec
+from toolcrib.core.stacking import StackReport, check
 from toolcrib.stacking.brick import Brick
 from toolcrib.stacking.items import Request
 
@@ -33,7 +34,7 @@ class PipelineReport:
 
     name: str
     tools: tuple[str, ...]
-    compatibility: Report
+    stack: StackReport
     joints: tuple[Joint, ...]
     errors: tuple[ToolcribError, ...]
 
@@ -51,21 +52,26 @@ class PipelineReport:
 
 
 def check_bricks(
-    name: str, bricks: Sequence[AnyBrick], substitutes: Sequence[AnyBrick], *, strict: bool
+    name: str,
+    bricks: Sequence[AnyBrick],
+    substitutes: Sequence[AnyBrick],
+    specs: Mapping[str, ToolSpec],
+    *,
+    strict: bool,
 ) -> PipelineReport:
-    """Judge a row of bricks and the substitutes that may stand in for one of them."""
-    compatibility = check([brick.spec for brick in bricks], strict=strict)
+    """Judge a row of bricks and their substitutes; ``specs`` has the stacking rules of each, by name."""
+    stack = check([specs[brick.spec.name] for brick in bricks], strict=strict)
     joints = _joints(bricks)
     errors: list[ToolcribError] = []
     errors += [
         IncompatibleError(f"{verdict.left!r} and {verdict.right!r} do not stack ({verdict.rule}): {verdict.reason}")
-        for verdict in compatibility.conflicts
+        for verdict in stack.conflicts
     ]
     errors += [_mismatch(joint) for joint in joints if not joint.fits]
     for substitute in substitutes:
-        errors += _substitute_errors(substitute, bricks, strict)
+        errors += _substitute_errors(substitute, bricks, specs, strict)
     errors += _missing([*bricks, *substitutes])
-    return PipelineReport(name, tuple(brick.spec.name for brick in bricks), compatibility, joints, tuple(errors))
+    return PipelineReport(name, tuple(brick.spec.name for brick in bricks), stack, joints, tuple(errors))
 
 
 def stands_in(substitute: AnyBrick, brick: AnyBrick) -> bool:
@@ -86,7 +92,9 @@ def _mismatch(joint: Joint) -> IncompatibleError:
     return IncompatibleError(f"{left} a {joint.gives}, but {joint.right!r} takes a {joint.takes}")
 
 
-def _substitute_errors(substitute: AnyBrick, bricks: Sequence[AnyBrick], strict: bool) -> list[ToolcribError]:
+def _substitute_errors(
+    substitute: AnyBrick, bricks: Sequence[AnyBrick], specs: Mapping[str, ToolSpec], strict: bool
+) -> list[ToolcribError]:
     """A substitute replaces a step, so it must fit the others, not the one it replaces."""
     replaced = [brick for brick in bricks if stands_in(substitute, brick)]
     if not replaced:
@@ -94,8 +102,8 @@ def _substitute_errors(substitute: AnyBrick, bricks: Sequence[AnyBrick], strict:
         return [IncompatibleError(f"{substitute.spec.name!r} {shape}, as no step does, so it cannot stand in for one")]
     errors: list[ToolcribError] = []
     for place in replaced:
-        others = [brick.spec for brick in bricks if brick is not place]
-        report = check([substitute.spec, *others], strict=strict)
+        others = [brick for brick in bricks if brick is not place]
+        report = check([specs[brick.spec.name] for brick in (substitute, *others)], strict=strict)
         own = [verdict for verdict in report.conflicts if substitute.spec.name in (verdict.left, verdict.right)]
         errors += [
             IncompatibleError(f"{substitute.spec.name!r} cannot stand in for {place.spec.name!r}: {verdict.reason}")

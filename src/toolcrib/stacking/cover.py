@@ -8,11 +8,11 @@ cost are therefore met in the order they are wanted in, and a branch that cannot
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, cached_property
 
 from toolcrib.core.spec import ToolSpec
-from toolcrib.core.stacking import ANY_TYPE, TYPE_PREFIX
+from toolcrib.stacking.index import StackingIndex, set_of
 
 Cost = tuple[int, int]
 """Keys to configure, and pairs of which neither accepts the other."""
@@ -26,19 +26,47 @@ class Candidates:
         self.all_wanted = (1 << len(wanted)) - 1
         self.keys = [len(spec.required_config) for spec in specs]
         self.needing = _by_value(self.keys)
-        bits = {capability: 1 << position for position, capability in enumerate(wanted)}
-        self.covers = [sum(bits[each] for each in set(spec.capabilities) if each in bits) for spec in specs]
-        self.having = [
-            sum(1 << tool for tool, covered in enumerate(self.covers) if covered & bit) for bit in bits.values()
-        ]
-        self.accepted, self.compatible = _relations(specs, strict)
-        self.sociable = sum(1 << tool for tool, friends in enumerate(self.accepted) if friends)
+        self.covers = [0] * len(specs)
+        self.having: list[int] = []
+        for position, capability in enumerate(wanted):
+            having = [tool for tool, spec in enumerate(specs) if capability in spec.capabilities]
+            self.having.append(set_of(having))
+            for tool in having:
+                self.covers[tool] |= 1 << position
+        self.related = _Related(specs, strict)
+
+    @cached_property
+    def sociable(self) -> int:
+        """The tools that some other accepts, or that accept some other."""
+        found, everybody = 0, (1 << len(self.specs)) - 1
+        for tool in range(len(self.specs)):
+            found |= self.related[tool][0]
+            if found == everybody:
+                break
+        return found
+
+
+class _Related(dict[int, tuple[int, int]]):
+    """For a tool, what :meth:`StackingIndex.relate` says of it, when it is first asked for."""
+
+    def __init__(self, specs: Sequence[ToolSpec], strict: bool) -> None:
+        super().__init__()
+        self._specs = specs
+        self._strict = strict
+
+    def __missing__(self, tool: int) -> tuple[int, int]:
+        self[tool] = found = self._index.relate(tool, strict=self._strict)
+        return found
+
+    @cached_property
+    def _index(self) -> StackingIndex:
+        return StackingIndex(self._specs)
 
 
 def search(candidates: Candidates, limit: int) -> list[list[ToolSpec]]:
     """The best ``limit`` covers, best first, the tools of each in the order they were picked."""
     found: list[list[ToolSpec]] = []
-    least = _Lowest(candidates.covers)
+    least = _lower_bound(candidates.covers)
     for size in range(least(candidates.all_wanted), candidates.all_wanted.bit_count() + 1):
         if len(found) >= limit:
             break
@@ -47,33 +75,31 @@ def search(candidates: Candidates, limit: int) -> list[list[ToolSpec]]:
     return found
 
 
-class _Lowest:
-    """The fewest tools that cover a set of capabilities, whatever their pairs: a bound from below."""
+def _lower_bound(covers: Sequence[int]) -> Callable[[int], int]:
+    """A function that says how many tools cover a set of capabilities at least, whatever their pairs."""
+    distinct = set(covers)
+    useful = [one for one in distinct if not any(one != other and one & other == one for other in distinct)]
 
-    def __init__(self, covers: Sequence[int]) -> None:
-        distinct = set(covers)
-        self._useful = [one for one in distinct if not any(one != other and one & other == one for other in distinct)]
-        self._count = lru_cache(maxsize=None)(self._computed)
-
-    def __call__(self, wanted: int) -> int:
-        return self._count(wanted)
-
-    def _computed(self, wanted: int) -> int:
+    @cache
+    def least(wanted: int) -> int:
         if not wanted:
             return 0
         first = wanted & -wanted
-        return 1 + min(self._count(wanted & ~one) for one in self._useful if one & first)
+        return 1 + min(least(wanted & ~one) for one in useful if one & first)
+
+    return least
 
 
 class _Search:
     """All covers of one size, of which the best few are kept."""
 
-    def __init__(self, candidates: Candidates, least: _Lowest, size: int, limit: int) -> None:
+    def __init__(self, candidates: Candidates, least: Callable[[int], int], size: int, limit: int) -> None:
         self._candidates = candidates
         self._least = least
         self._size = size
         self._limit = limit
         self._kept: list[tuple[Cost, int, list[int]]] = []
+        self._to_beat: Cost | None = None
         self._met = 0
 
     def run(self) -> list[list[int]]:
@@ -85,6 +111,7 @@ class _Search:
         """Try every open tool that has the first uncovered capability. ``open_tools`` fit all that is picked."""
         candidates = self._candidates
         left = self._size - len(picked)
+        friends = [candidates.related[other][0] for other in picked]
         for tool in self._choices(picked, uncovered, open_tools, left):
             if self._is_beaten(cost):
                 return
@@ -92,7 +119,7 @@ class _Search:
             rest = uncovered & ~candidates.covers[tool]
             if self._least(rest) > left - 1:
                 continue
-            silent = sum(not candidates.accepted[tool] >> other & 1 for other in picked)
+            silent = sum([not accepted >> tool & 1 for accepted in friends])
             new_cost = (cost[0] + candidates.keys[tool], cost[1] + silent)
             if self._is_beaten(new_cost):
                 if left == 1:
@@ -102,7 +129,7 @@ class _Search:
                 if left == 1 and self._each_is_needed([*picked, tool]):
                     self._keep(new_cost, [*picked, tool])
             else:
-                still_open = open_tools & candidates.compatible[tool]
+                still_open = open_tools & candidates.related[tool][1]
                 to_come = self._silent_to_come([*picked, tool], rest, still_open)
                 if not self._is_beaten((new_cost[0], new_cost[1] + to_come)):
                     self._extend([*picked, tool], rest, still_open, new_cost)
@@ -121,7 +148,7 @@ class _Search:
         """The last pick in the order of its cost, so that one look tells whether any is good enough."""
         levels = [open_tools]
         for other in picked:
-            accepted = self._candidates.accepted[other]
+            accepted, _ = self._candidates.related[other]
             levels = [
                 (here & accepted) | (before & ~accepted)
                 for here, before in zip([*levels, 0], [0, *levels], strict=True)
@@ -135,7 +162,7 @@ class _Search:
         candidates = self._candidates
         left = self._size - len(picked)
         silent = sum(
-            self._least(self._not_brought_by(open_tools & candidates.accepted[tool], uncovered)) for tool in picked
+            self._least(self._not_brought_by(open_tools & candidates.related[tool][0], uncovered)) for tool in picked
         )
         loners = self._least(self._not_brought_by(open_tools & candidates.sociable, uncovered))
         return silent + loners * (loners - 1) // 2 + loners * (left - loners)
@@ -147,7 +174,7 @@ class _Search:
 
     def _is_beaten(self, cost: Cost) -> bool:
         """Whether a cover of at least this cost, met later, cannot be among the best."""
-        return len(self._kept) == self._limit and cost >= self._kept[-1][0]
+        return self._to_beat is not None and cost >= self._to_beat
 
     def _each_is_needed(self, tools: list[int]) -> bool:
         covers = self._candidates.covers
@@ -164,54 +191,13 @@ class _Search:
         self._met += 1
         insort(self._kept, (cost, self._met, picked))
         del self._kept[self._limit :]
-
-
-def _relations(specs: Sequence[ToolSpec], strict: bool) -> tuple[list[int], list[int]]:
-    """For every tool, the set of those where one accepts the other, and the set of those it is compatible with."""
-    names = {spec.name: 1 << tool for tool, spec in enumerate(specs)}
-    types: dict[str, int] = {}
-    for tool, spec in enumerate(specs):
-        types[spec.tool_type] = types.get(spec.tool_type, 0) | 1 << tool
-    everybody = (1 << len(specs)) - 1
-    listing = sum(1 << tool for tool, spec in enumerate(specs) if spec.compatibilities) if strict else 0
-    accepted = _both_ways(specs, [spec.compatibilities for spec in specs], names, types)
-    refused = _both_ways(specs, [spec.incompatible_with for spec in specs], names, types)
-    compatible = []
-    for tool, spec in enumerate(specs):
-        doubtful = types[spec.tool_type] if spec.tool_type else 0
-        if strict:
-            doubtful |= everybody if spec.compatibilities else listing
-        compatible.append(everybody & ~refused[tool] & (accepted[tool] | ~doubtful) & ~(1 << tool))
-    return accepted, compatible
-
-
-def _both_ways(
-    specs: Sequence[ToolSpec], lists: Sequence[tuple[str, ...]], names: dict[str, int], types: dict[str, int]
-) -> list[int]:
-    everybody = (1 << len(specs)) - 1
-    named_by: dict[str, int] = {}
-    for tool, entries in enumerate(lists):
-        for entry in entries:
-            named_by[entry] = named_by.get(entry, 0) | 1 << tool
-    sets = []
-    for spec, entries in zip(specs, lists, strict=True):
-        related = named_by.get(spec.name, 0) | named_by.get(ANY_TYPE, 0)
-        if spec.tool_type:
-            related |= named_by.get(TYPE_PREFIX + spec.tool_type, 0)
-        for entry in entries:
-            if entry == ANY_TYPE:
-                related = everybody
-            elif entry.startswith(TYPE_PREFIX) and entry != TYPE_PREFIX:
-                related |= types.get(entry.removeprefix(TYPE_PREFIX), 0)
-            else:
-                related |= names.get(entry, 0)
-        sets.append(related)
-    return sets
+        if len(self._kept) == self._limit:
+            self._to_beat = self._kept[-1][0]
 
 
 def _by_value(values: Sequence[int]) -> list[int]:
     """The sets of positions that hold the same value, the least value first."""
-    return [sum(1 << at for at, one in enumerate(values) if one == value) for value in sorted(set(values))]
+    return [set_of([at for at, one in enumerate(values) if one == value]) for value in sorted(set(values))]
 
 
 def _bits(number: int) -> Iterator[int]:

@@ -1,143 +1,97 @@
-"""Who stacks with whom, in one question per answer instead of one per pair.
+"""Tools in memory, so that the stacking rules answer for all of them at once.
 
-The rules are those of :mod:`toolcrib.core.stacking`, turned round: for every name and type it is noted who accepts and
-who refuses it. The work for a question then grows with the answer and with the exclusions, not with the catalogue.
+Tools are bits in the order of their names, so a set of tools is an integer and a rule is a few operations on integers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 
 from toolcrib.core.errors import ToolNotFoundError
 from toolcrib.core.spec import ToolSpec
-from toolcrib.core.stacking import ANY_TYPE, TYPE_PREFIX
-
-_Groups = dict[str, dict[str, None]]
-"""Ordered sets of tool names, by entry or type."""
-
-_NOBODY: dict[str, None] = {}
+from toolcrib.core.stacking import FIELDS, Condition, Rule, rules
 
 
-class CompatibilityIndex:
-    """Tools by name, with the question ``find``. Adding a tool again replaces it."""
+class StackingIndex:
+    """Tools in the order of their names, with the question ``find``."""
 
     def __init__(self, specs: Iterable[ToolSpec] = ()) -> None:
-        self._specs: dict[str, ToolSpec] = {}
-        self._by_type: _Groups = {}
-        self._accepted_by: _Groups = {}
-        self._refused_by: _Groups = {}
-        self._unlisted: _Groups = {}
-        """By type, the tools that accept everything because they list nothing."""
-        for spec in specs:
-            self.add(spec)
-
-    def add(self, spec: ToolSpec) -> None:
-        self.remove(spec.name)
-        self._specs[spec.name] = spec
-        for groups, key in self._places(spec):
-            groups.setdefault(key, {})[spec.name] = None
-
-    def remove(self, name: str) -> None:
-        """Forget a tool. An unknown name is a no-op."""
-        spec = self._specs.pop(name, None)
-        if spec is None:
-            return
-        for groups, key in self._places(spec):
-            group = groups[key]
-            group.pop(name, None)
-            if not group:
-                del groups[key]
+        by_name = {spec.name: spec for spec in specs}
+        self.specs = [by_name[name] for name in sorted(by_name)]
+        self._positions = {spec.name: position for position, spec in enumerate(self.specs)}
+        self._holding = {field: _Sets(map(read, self.specs)) for field, read in FIELDS.items()}
 
     def __len__(self) -> int:
-        return len(self._specs)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._specs
+        return len(self.specs)
 
     def __iter__(self) -> Iterator[ToolSpec]:
-        return iter(self._specs.values())
+        return iter(self.specs)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._positions
 
     def find(self, name: str, *, target_type: str | None = None, strict: bool = False) -> list[ToolSpec]:
-        """Every tool that stacks with ``name``, by name; only those of ``target_type`` where one is given."""
-        spec = self._specs.get(name)
-        if spec is None:
-            raise ToolNotFoundError(name, self._specs)
-        types = list(self._by_type) if target_type is None else [target_type]
-        refused = self._mentions(spec, spec.incompatible_with, self._refused_by)
-        accepted = self._mentions(spec, spec.compatibilities, self._accepted_by)
-        found: list[str] = []
-        for tool_type in types:
-            found += self._of_type(spec, tool_type, accepted, refused, strict)
-        return [self._specs[one] for one in sorted(found)]
-
-    def _of_type(
-        self, spec: ToolSpec, tool_type: str, accepted: _Mentions, refused: _Mentions, strict: bool
-    ) -> list[str]:
-        everybody = self._by_type.get(tool_type, _NOBODY)
-        if not everybody or refused.covers(tool_type):
+        """The tools that stack with ``name``, in the order of their names; only those of ``target_type`` if given."""
+        if name not in self._positions:
+            raise ToolNotFoundError(name, self._positions)
+        among = -1 if target_type is None else self._meeting([("tool_type", (target_type,))])
+        if not among:
             return []
-        same = bool(tool_type) and tool_type == spec.tool_type
-        if accepted.covers(tool_type):
-            candidates: Iterable[str] = everybody
-        elif same or (strict and spec.compatibilities):
-            candidates = accepted.among(everybody)
-        elif strict:
-            candidates = {**self._unlisted.get(tool_type, _NOBODY), **dict.fromkeys(accepted.among(everybody))}
-        else:
-            candidates = everybody
-        return [one for one in refused.removed_from(candidates) if one != spec.name]
+        _, compatible = self.relate(self._positions[name], strict=strict)
+        return [self.specs[position] for position in _members(compatible & among)]
 
-    def _mentions(self, spec: ToolSpec, entries: tuple[str, ...], mentioned_by: _Groups) -> _Mentions:
-        """Whom ``spec`` names in ``entries``, and who names ``spec``."""
-        keys = [spec.name, ANY_TYPE, *([TYPE_PREFIX + spec.tool_type] if spec.tool_type else [])]
-        groups = [dict.fromkeys(entries), *(mentioned_by[key] for key in keys if key in mentioned_by)]
-        return _Mentions(groups)
+    def relate(self, position: int, *, strict: bool = False) -> tuple[int, int]:
+        """Of the tool at ``position``: those with which one accepts the other, and all that it stacks with."""
+        accepted = compatible = 0
+        undecided = ((1 << len(self.specs)) - 1) ^ (1 << position)
+        for rule, is_yes, conditions in rules(self.specs[position], strict=strict):
+            spoken_of = undecided & self._meeting(conditions)
+            undecided ^= spoken_of
+            if is_yes:
+                compatible |= spoken_of
+            if rule is Rule.ACCEPTED:
+                accepted = spoken_of
+        return accepted, compatible
 
-    def _places(self, spec: ToolSpec) -> Iterator[tuple[_Groups, str]]:
-        yield self._by_type, spec.tool_type
-        if not spec.compatibilities:
-            yield self._unlisted, spec.tool_type
-        for entry in dict.fromkeys(spec.compatibilities):
-            yield self._accepted_by, entry
-        for entry in dict.fromkeys(spec.incompatible_with):
-            yield self._refused_by, entry
-
-
-class _Mentions:
-    """Who is named, as groups that are asked rather than joined; the first group is a tool's own list."""
-
-    __slots__ = ("_groups",)
-
-    def __init__(self, groups: Sequence[Mapping[str, None]]) -> None:
-        self._groups = [group for group in groups if group]
-
-    def __contains__(self, name: str) -> bool:
-        return any(name in group for group in self._groups)
-
-    def covers(self, tool_type: str) -> bool:
-        """Whether a whole type is meant."""
-        return ANY_TYPE in self or bool(tool_type and TYPE_PREFIX + tool_type in self)
-
-    def removed_from(self, names: Iterable[str]) -> Iterable[str]:
-        for group in self._groups:
-            names = [one for one in names if one not in group]
-        return names
-
-    def among(self, names: Mapping[str, None]) -> list[str]:
-        """Those of the names that are meant, found from the smaller side."""
-        if sum(map(len, self._groups)) < len(names):
-            return [one for one in dict.fromkeys(chain(*self._groups)) if one in names]
-        return [one for one in names if one in self]
+    def _meeting(self, conditions: Iterable[Condition]) -> int:
+        """The tools that meet one of the conditions."""
+        met = 0
+        for field, values in conditions:
+            sets = self._holding[field]
+            known = sets.positions
+            for value in known if values is None else values:
+                if value in known:
+                    met |= sets[value]
+        return met
 
 
-def find_compatible(
-    name: str,
-    tools: CompatibilityIndex | Iterable[ToolSpec],
-    target_type: str | None = None,
-    *,
-    strict: bool = False,
-) -> list[ToolSpec]:
-    """Every tool that stacks with ``name``. Keep an index where you ask more than once."""
-    index = tools if isinstance(tools, CompatibilityIndex) else CompatibilityIndex(tools)
-    return index.find(name, target_type=target_type, strict=strict)
+class _Sets(dict[str, int]):
+    """By value, the set of tools that have it in a field. A set is made when it is first asked for."""
+
+    def __init__(self, column: Iterable[tuple[str, ...]]) -> None:
+        super().__init__()
+        self.positions = positions = defaultdict[str, list[int]](list)
+        for position, values in enumerate(column):
+            for value in values:
+                positions[value].append(position)
+
+    def __missing__(self, value: str) -> int:
+        self[value] = made = set_of(self.positions[value])
+        return made
+
+
+def set_of(positions: Sequence[int]) -> int:
+    """The set of these positions, which ascend."""
+    if len(positions) == 1:  # as for most names
+        return 1 << positions[0]
+    bits = bytearray(positions[-1] // 8 + 1 if positions else 0)
+    for position in positions:
+        bits[position >> 3] |= 1 << (position & 7)
+    return int.from_bytes(bits, "little")
+
+
+def _members(tools: int) -> Iterator[int]:
+    """The positions in a set, lowest first. Its digits are read at once: arithmetic on a long integer is slow."""
+    return (match.start() for match in re.finditer("1", f"{tools:b}"[::-1]))

@@ -26,6 +26,8 @@ from toolcrib.stacking.step import Step
 
 AnyBrick = Brick[Any, Any]
 Bricks = Mapping[str, type[AnyBrick]]
+SpecsOf = Callable[[Iterable[str]], Mapping[str, ToolSpec]]
+"""Those of the named tools that a catalogue keeps, as ``catalogue.specs_of``."""
 Start = Iterable[str | Request] | AsyncIterable[str | Request]
 
 _TOOL_RECORDS = 1000
@@ -34,17 +36,24 @@ _TOOL_RECORDS = 1000
 class Pipeline:
     """Made from a definition and the bricks it names. ``check()`` says whether it can run, ``run()`` runs it.
 
-    A pipeline can run many times, also at once; each run makes its own bricks.
+    A pipeline can run many times, also at once; each run makes its own bricks. With ``specs_of`` a tool that is kept
+    under the name of a brick stacks as its kept spec says, so that a pipeline is refused what its catalogue refuses.
     """
 
     def __init__(
-        self, definition: PipelineDefinition, bricks: Bricks, *, secrets: Secrets | Mapping[str, str] | None = None
+        self,
+        definition: PipelineDefinition,
+        bricks: Bricks,
+        *,
+        secrets: Secrets | Mapping[str, str] | None = None,
+        specs_of: SpecsOf | None = None,
     ) -> None:
         self.definition = definition
         self.recovery = Recovery.parse(definition.error_handling)
         self._bricks = bricks
         self._secrets = as_secrets(secrets)
         self._hosts = AddressRules(definition.allow_hosts)
+        self._specs_of = specs_of
         self._make()  # an unknown brick or a wrong setting shows here
 
     @classmethod
@@ -53,11 +62,12 @@ class Pipeline:
         *steps: str | tuple[str, Mapping[str, Any]],
         bricks: Bricks,
         secrets: Secrets | Mapping[str, str] | None = None,
+        specs_of: SpecsOf | None = None,
         **settings: Any,
     ) -> Pipeline:
         """``Pipeline.of("httpx", ("parsel", {...}), ...)``; the settings are the other fields of a pipeline file."""
         written = [{"tool": one} if isinstance(one, str) else {"tool": one[0], "config": dict(one[1])} for one in steps]
-        return cls(PipelineDefinition.parse({"steps": written, **settings}), bricks, secrets=secrets)
+        return cls(PipelineDefinition.parse({"steps": written, **settings}), bricks, secrets=secrets, specs_of=specs_of)
 
     @property
     def name(self) -> str:
@@ -69,9 +79,8 @@ class Pipeline:
         return tuple(self._bricks[step.tool].spec for step in self.definition.ordered_steps)
 
     def check(self) -> PipelineReport:
-        """Judge the pairs, the item types that meet, the packages and the keys. Touches nothing."""
-        bricks, substitutes = self._make()
-        return check_bricks(self.name, bricks, [brick for _, brick in substitutes], strict=self.definition.strict)
+        """Judge the pairs, the item types that meet, the packages and the keys. Only reads."""
+        return self._check(*self._make())
 
     async def run(
         self,
@@ -91,9 +100,7 @@ class Pipeline:
         run after the requests under way; cancelling ends it at once.
         """
         bricks, substitutes = self._make()
-        check_bricks(
-            self.name, bricks, [brick for _, brick in substitutes], strict=self.definition.strict
-        ).raise_first()
+        (await asyncio.to_thread(self._check, bricks, substitutes)).raise_first()
         addresses = _requests(self._start(start))
         ending = threading.Event()
         stages, steps = self._stages(bricks, substitutes, ending.is_set)
@@ -192,6 +199,12 @@ class Pipeline:
         substitutes = [(kind, self._brick(one.tool, one.config)) for kind, one in self.recovery.substitutes]
         return bricks, substitutes
 
+    def _check(self, bricks: list[AnyBrick], substitutes: list[tuple[str, AnyBrick]]) -> PipelineReport:
+        others = [brick for _, brick in substitutes]
+        own = {brick.spec.name: brick.spec for brick in (*bricks, *others)}
+        kept = self._specs_of(own) if self._specs_of is not None else {}
+        return check_bricks(self.name, bricks, others, {**own, **kept}, strict=self.definition.strict)
+
     def _limits(self, allow: Callable[[str], bool] | None) -> Limits:
         definition, rules = self.definition, AddressRules.in_force()
 
@@ -240,9 +253,15 @@ def _stage(step: Step, rewriters: list[Step], others: Sequence[tuple[str, Step]]
     return Stage(step, rewriters, by_kind, frozenset(said.accept_status))
 
 
-def load_pipeline(path: str | Path, bricks: Bricks, *, secrets: Secrets | Mapping[str, str] | None = None) -> Pipeline:
+def load_pipeline(
+    path: str | Path,
+    bricks: Bricks,
+    *,
+    secrets: Secrets | Mapping[str, str] | None = None,
+    specs_of: SpecsOf | None = None,
+) -> Pipeline:
     """The pipeline in a JSON or TOML file."""
-    return Pipeline(read_definition(path), bricks, secrets=secrets)
+    return Pipeline(read_definition(path), bricks, secrets=secrets, specs_of=specs_of)
 
 
 def _requests(start: Start) -> AsyncIterator[Request] | Iterator[Request]:

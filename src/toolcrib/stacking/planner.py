@@ -15,7 +15,7 @@ from typing import overload
 
 from toolcrib.core.errors import InvalidArgumentsError, did_you_mean
 from toolcrib.core.spec import ToolSpec
-from toolcrib.core.stacking import Report, Rule, check, judge
+from toolcrib.core.stacking import Rule, StackReport, check, judge
 from toolcrib.stacking.cover import Candidates, search
 
 
@@ -26,7 +26,12 @@ class Stack:
     tools: tuple[ToolSpec, ...]
     brings: dict[str, tuple[str, ...]]
     """For each tool, the wanted capabilities it has."""
-    report: Report
+    strict: bool = False
+
+    @property
+    def report(self) -> StackReport:
+        """Why they fit, pair by pair; judged when it is asked for."""
+        return check(self.tools, strict=self.strict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -145,4 +150,4 @@ def rank(tools: Sequence[ToolSpec]) -> tuple[int, int, int]:
 
 def _stack(tools: Sequence[ToolSpec], asked: tuple[str, ...], strict: bool) -> Stack:
     brings = {tool.name: tuple(each for each in asked if each in tool.capabilities) for tool in tools}
-    return Stack(tuple(tools), brings, check(tools, strict=strict))
+    return Stack(tuple(tools), brings, strict)

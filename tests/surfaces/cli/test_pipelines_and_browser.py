@@ -56,6 +56,36 @@ def test_a_pipeline_is_checked(cli: Cli, site: str):
     assert "broken.json" in one_sentence(broken)
 
 
+def test_what_check_compat_refuses_a_pipeline_is_refused(cli: Cli, site: str):
+    Path("tools.json").write_text(
+        json.dumps(
+            [
+                {"name": "httpx", "description": "x", "tool_type": "http_client"},
+                {"name": "parsel", "description": "x", "tool_type": "parser"},
+            ]
+        )
+    )
+    file = pipeline(site, "httpx", "parsel")
+    store = ("--store", f"json://{Path('kept.json').absolute()}")
+    assert cli("tools", "add", "-f", "tools.json", *store).status == 0
+    assert cli("tools", "check-compat", "httpx", "parsel", *store).status == 0
+    assert cli("pipeline", "check", file, *store).status == 0
+    refusing = {"name": "httpx", "description": "x", "tool_type": "http_client", "incompatible_with": ["parsel"]}
+    Path("tools.json").write_text(json.dumps(refusing))
+    assert cli("tools", "add", "-f", "tools.json", "--replace", *store).status == 0
+    refused = cli("tools", "check-compat", "httpx", "parsel", *store)
+    assert refused.status == 1
+    answer, reason = refused.out.splitlines()
+    assert answer == "Non compatible"
+    checked = cli("pipeline", "check", file, *store)
+    assert checked.status == 1
+    assert reason in checked.json["problems"][0]
+    ran = cli("pipeline", "run", file, *store)
+    assert ran.status == 1
+    assert reason in one_sentence(ran)
+    assert cli("pipeline", "check", file).status == 0
+
+
 def test_a_pipeline_is_run_and_its_rows_come_out(cli: Cli, site: str):
     answer = cli("pipeline", "run", pipeline(site, "httpx", "parsel"), "-o", "rows.jsonl")
     assert (answer.status, answer.err) == (0, "")

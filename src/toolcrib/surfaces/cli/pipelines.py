@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from toolcrib.core.errors import Exit
-from toolcrib.surfaces.cli.desk import Desk, JsonOption, desk_of, example
+from toolcrib.surfaces.cli.desk import Desk, JsonOption, StoreOption, desk_of, example
 from toolcrib.surfaces.cli.output import complain, print_json, print_table, printable
 
 if TYPE_CHECKING:
+    from toolcrib.core.spec import ToolSpec
     from toolcrib.stacking import Item, Pipeline, Progress, RunReport
 
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A pipeline in JSON or TOML.", show_default=False)]
@@ -27,10 +28,10 @@ def register(app: typer.Typer) -> None:
     app.add_typer(pipeline, name="pipeline")
 
 
-def check(ctx: typer.Context, file: FileArgument, as_json: JsonOption = False) -> None:
+def check(ctx: typer.Context, file: FileArgument, store: StoreOption = "", as_json: JsonOption = False) -> None:
     """Say whether a pipeline can run: its pairs, the types that meet, its packages and its keys."""
-    desk = desk_of(ctx, as_json=as_json)
-    report = _load(file).check()
+    desk = desk_of(ctx, store, as_json)
+    report = _load(desk, file).check()
     if desk.wants_json:
         print_json({"ok": report.ok, "tools": report.tools, "problems": report.problems, "joints": report.joints})
     else:
@@ -52,13 +53,14 @@ def run(
     output: Annotated[
         str, typer.Option("-o", "--output", metavar="FILE", help="Write the items as JSON Lines; - is stdout.")
     ] = "",
+    store: StoreOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Run a pipeline with a progress bar; status 1 where a request failed."""
+    """Run a pipeline with a progress bar. Exits with 1 if a request failed."""
     import asyncio
 
-    desk = desk_of(ctx, as_json=as_json)
-    pipeline = _load(file)
+    desk = desk_of(ctx, store, as_json)
+    pipeline = _load(desk, file)
     with _items_to(output) as on_item, _progress() as on_progress:
         report = asyncio.run(
             pipeline.run(start or None, journal=journal or None, on_progress=on_progress, on_item=on_item)
@@ -70,11 +72,16 @@ def run(
     raise typer.Exit(0 if report.ok else Exit.NO)
 
 
-def _load(file: str) -> Pipeline:
+def _load(desk: Desk, file: str) -> Pipeline:
+    """The pipeline, which stacks as the tools in the store say: what ``tools check-compat`` refuses, it is refused."""
     from toolcrib.settings import load_settings
     from toolcrib.toolsets.scraping import load_pipeline
 
-    return load_pipeline(file, secrets=load_settings().secrets)
+    def specs_of(names: Iterable[str]) -> dict[str, ToolSpec]:
+        with desk.catalogue() as catalogue:
+            return catalogue.specs_of(names)
+
+    return load_pipeline(file, secrets=load_settings().secrets, specs_of=specs_of)
 
 
 @contextmanager

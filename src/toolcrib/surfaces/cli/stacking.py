@@ -60,8 +60,7 @@ def compatible(
     """List the tools that stack with one."""
     desk = desk_of(ctx, store, as_json)
     with desk.catalogue() as catalogue:
-        names = [spec.name for spec in catalogue.compatible_with(name, tool_type or None, strict=strict)]
-        entries = list(catalogue.entries({"name": {"$in": names}}))
+        entries = list(catalogue.compatible_entries(name, tool_type or None, strict=strict))
     print_tools(desk, entries)
 
 

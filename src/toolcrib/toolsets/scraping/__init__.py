@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from toolcrib.stacking import Brick, InstalledBricks, Pipeline, Secrets
+from toolcrib.stacking import Brick, InstalledBricks, Pipeline, Secrets, SpecsOf
 from toolcrib.stacking import load_pipeline as load_pipeline_with
 from toolcrib.toolsets.scraping.antibot import CurlBrick, ScraperApiBrick
 from toolcrib.toolsets.scraping.browser import PlaywrightBrick
@@ -56,9 +56,10 @@ def load_pipeline(
     *,
     bricks: Mapping[str, type[Brick[Any, Any]]] | None = None,
     secrets: Secrets | Mapping[str, str] | None = None,
+    specs_of: SpecsOf | None = None,
 ) -> Pipeline:
     """The pipeline in a JSON or TOML file, made of the bricks that ship, others given, and installed ones."""
-    return load_pipeline_with(path, InstalledBricks({**BRICKS, **(bricks or {})}), secrets=secrets)
+    return load_pipeline_with(path, InstalledBricks({**BRICKS, **(bricks or {})}), secrets=secrets, specs_of=specs_of)
 
 
 def make_pipeline(
