@@ -26,7 +26,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.stacking import judge
-from toolcrib.stacking import CompatibilityIndex, Planner
+from toolcrib.stacking import Planner, StackingIndex
 from toolcrib.toolsets.scraping import make_pipeline
 
 TYPES = [f"type{number}" for number in range(20)]
@@ -67,7 +67,7 @@ def milliseconds(function: Callable[[], Any], repeat: int) -> float:
 
 
 def compatible(specs: list[ToolSpec]) -> None:
-    index = CompatibilityIndex(specs)
+    index = StackingIndex(specs)
     one = specs[len(specs) // 2]
     for target in (None, TYPES[3], "no such type"):
         answer = index.find(one.name, target_type=target)

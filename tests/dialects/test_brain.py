@@ -1,4 +1,4 @@
-"""The Brain's registry: its schema to the letter, its file, its Lego rules, and twelve programs at once."""
+"""The Brain's registry: its schema to the letter, its file, its stacking rules, and twelve programs at once."""
 
 import json
 import subprocess

@@ -12,6 +12,7 @@ import pytest
 
 from tests.stacking.bricks import BRICKS, Fetch, Keep, LivePage, OtherFetch, ReadWhenFree, Through
 from toolcrib import ToolRegistry
+from toolcrib.bootstrap import open_catalogue
 from toolcrib.core.errors import (
     ConflictError,
     IncompatibleError,
@@ -22,6 +23,7 @@ from toolcrib.core.errors import (
     ToolFailedError,
     ToolNotFoundError,
 )
+from toolcrib.settings import Settings
 from toolcrib.stacking import Pipeline, Progress, Record, Request, Stored
 
 
@@ -311,6 +313,22 @@ async def test_a_substitute_must_fit_too() -> None:
         "'through' takes a Request and gives a Request, as no step does, so it cannot stand in for one",
     )
     assert pipeline(error_handling={"timeout": {"retry_with": "other-fetch"}}).check().ok
+
+
+async def test_a_pipeline_stacks_as_the_kept_specs_say(tmp_path: Path) -> None:
+    with_substitute = {"error_handling": {"timeout": {"retry_with": "other-fetch"}}}
+    catalogue = open_catalogue(f"sqlite://{tmp_path}/tools.db", Settings(data_dir=str(tmp_path), environ={}))
+    asking = pipeline(specs_of=catalogue.specs_of, **with_substitute)
+    assert asking.check().ok
+    catalogue.publish(Fetch.spec.with_changes(incompatible_with=["read"]))
+    assert asking.check().problems == ("'fetch' and 'read' do not stack (refused): 'fetch' refuses 'read'",)
+    with pytest.raises(IncompatibleError, match="'fetch' refuses 'read'"):
+        await asking.run(["u"])
+    assert not Fetch.asked
+    catalogue.publish(Fetch.spec, replace=True)
+    catalogue.publish(pipeline("other-fetch").specs[0].with_changes(incompatible_with=["keep"]))
+    assert asking.check().problems == ("'other-fetch' cannot stand in for 'fetch': 'other-fetch' refuses 'keep'",)
+    catalogue.close()
 
 
 async def test_what_is_missing_is_told_before_the_run() -> None:

@@ -155,10 +155,10 @@ def test_stacks_are_judged(cli: Cli):
     assert report.json["compatible"] is False
 
 
-def test_partners_are_found(cli: Cli):
+def test_compatible_tools_are_found(cli: Cli):
     cli("tools", "add", "--samples")
-    partners = cli("tools", "compatible", "playwright", "--type", "parser").json
-    assert {tool["tool_type"] for tool in partners} == {"parser"}
+    found = cli("tools", "compatible", "playwright", "--type", "parser").json
+    assert {tool["tool_type"] for tool in found} == {"parser"}
     assert cli("tools", "compatible", "ghost").status == 3
 
 
