@@ -8,7 +8,7 @@ from toolcrib.stacking.definition import PipelineDefinition, StepDefinition, rea
 from toolcrib.stacking.index import StackingIndex
 from toolcrib.stacking.installed import InstalledBricks
 from toolcrib.stacking.items import Item, Page, Record, Request, Stored
-from toolcrib.stacking.pipeline import Pipeline, SpecsOf, load_pipeline
+from toolcrib.stacking.pipeline import Pipeline, SpecsOf
 from toolcrib.stacking.planner import Miss, Plan, Planner, Stack, plan
 from toolcrib.stacking.reports import FailedRequest, Progress, RunReport
 from toolcrib.stacking.step import StepStatistics
@@ -40,7 +40,6 @@ __all__ = [
     "StepDefinition",
     "StepStatistics",
     "Stored",
-    "load_pipeline",
     "plan",
     "read_definition",
 ]

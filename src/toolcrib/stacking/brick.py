@@ -71,7 +71,7 @@ class Brick(ABC, Generic[In, Out]):
     Config: ClassVar[type[BrickConfig]] = BrickConfig
 
     def __init__(self, config: Mapping[str, Any] | None = None, *, secrets: Secrets | None = None) -> None:
-        self.secrets: Secrets = secrets or no_secrets
+        self.secrets = as_secrets(secrets)
         self.addresses = AddressRules.in_force()
         try:
             self.config: Any = self.Config.model_validate(dict(config or {}))
@@ -79,14 +79,24 @@ class Brick(ABC, Generic[In, Out]):
             raise explain(error, {"name": self.spec.name}, "brick") from None
 
     def missing(self) -> list[ToolcribError]:
-        """What stands between this brick and a run: packages, then keys. Empty where nothing does."""
-        return [*missing_modules(self.spec, self.modules), *missing_keys(self.spec, self.secrets)]
+        """What this brick needs before it can run: packages, then keys."""
+        errors: list[ToolcribError] = []
+        absent = [module for module in self.modules if importlib.util.find_spec(module) is None]
+        if absent:
+            install = self.spec.pip_install_command or f"pip install {self.spec.package_name}"
+            needed = f"{', '.join(absent)}, which brick {self.spec.name!r} needs,"
+            errors.append(MissingDependencyError(needed, install))
+        return errors + [self._missing_key(key) for key in self.spec.required_config if not self.secrets(key)]
 
     def secret(self, key: str) -> str:
         value = self.secrets(key)
         if not value:
-            raise missing_key(self.spec, key)
+            raise self._missing_key(key)
         return value
+
+    def _missing_key(self, key: str) -> MissingConfigError:
+        needed = f"brick {self.spec.name!r} needs the key {key!r}"
+        return MissingConfigError(f"{needed}; set it in the environment or the secrets")
 
     def open(self) -> Awaitable[None] | None:
         """Take the resources: connections, files, a browser."""
@@ -100,8 +110,8 @@ class Brick(ABC, Generic[In, Out]):
     def process(self, item: In, context: StepContext, /) -> Iterable[Out] | Awaitable[Iterable[Out]]:
         """Turn one item into any number of items.
 
-        Raises ToolTimeoutError where time ran out and UnavailableError where nobody answered: a pipeline can retry
-        those, or try another brick.
+        Raises ToolTimeoutError if time ran out and UnavailableError if nobody answered: a pipeline can retry those, or
+        try another brick.
         """
 
     def feedback(self, item: In, kind: str) -> None:
@@ -130,28 +140,11 @@ class BatchBrick(Brick[In, Out]):
         return False
 
 
-def no_secrets(_key: str) -> str | None:
-    return None
+AnyBrick = Brick[Any, Any]
 
 
 def as_secrets(source: Secrets | Mapping[str, str] | None) -> Secrets:
     """Keys by name from a mapping, a function, or nowhere."""
     if source is None:
-        return no_secrets
+        return lambda _key: None
     return source.get if isinstance(source, Mapping) else source
-
-
-def missing_modules(spec: ToolSpec, modules: Iterable[str]) -> list[ToolcribError]:
-    absent = [module for module in modules if importlib.util.find_spec(module) is None]
-    if not absent:
-        return []
-    install = spec.pip_install_command or f"pip install {spec.package_name}"
-    return [MissingDependencyError(f"{', '.join(absent)}, which brick {spec.name!r} needs,", install)]
-
-
-def missing_keys(spec: ToolSpec, secrets: Secrets) -> list[ToolcribError]:
-    return [missing_key(spec, key) for key in spec.required_config if not secrets(key)]
-
-
-def missing_key(spec: ToolSpec, key: str) -> MissingConfigError:
-    return MissingConfigError(f"brick {spec.name!r} needs the key {key!r}; set it in the environment or the secrets")

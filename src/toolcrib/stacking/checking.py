@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from toolcrib.core.errors import IncompatibleError, ToolcribError
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.stacking import StackReport, check
-from toolcrib.stacking.brick import Brick
+from toolcrib.stacking.brick import AnyBrick
 from toolcrib.stacking.items import Request
-
-AnyBrick = Brick[Any, Any]
 
 START = "the start"
 
@@ -30,7 +27,7 @@ class Joint:
 
 @dataclass(frozen=True, slots=True)
 class PipelineReport:
-    """The pair table, the joints, and what is missing: packages and keys. ``ok`` where a run may begin."""
+    """The pair table, the joints, and what is missing: packages and keys. ``ok`` if a run may begin."""
 
     name: str
     tools: tuple[str, ...]

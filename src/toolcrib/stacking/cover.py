@@ -33,34 +33,19 @@ class Candidates:
             self.having.append(set_of(having))
             for tool in having:
                 self.covers[tool] |= 1 << position
-        self.related = _Related(specs, strict)
+        index = cache(lambda: StackingIndex(specs))  # stacks of one tool need none
+        self.related = cache(lambda tool: index().relate(tool, strict=strict))
+        """Of a tool: those with which one accepts the other, and all that it stacks with."""
 
     @cached_property
     def sociable(self) -> int:
         """The tools that some other accepts, or that accept some other."""
         found, everybody = 0, (1 << len(self.specs)) - 1
         for tool in range(len(self.specs)):
-            found |= self.related[tool][0]
+            found |= self.related(tool)[0]
             if found == everybody:
                 break
         return found
-
-
-class _Related(dict[int, tuple[int, int]]):
-    """For a tool, what :meth:`StackingIndex.relate` says of it, when it is first asked for."""
-
-    def __init__(self, specs: Sequence[ToolSpec], strict: bool) -> None:
-        super().__init__()
-        self._specs = specs
-        self._strict = strict
-
-    def __missing__(self, tool: int) -> tuple[int, int]:
-        self[tool] = found = self._index.relate(tool, strict=self._strict)
-        return found
-
-    @cached_property
-    def _index(self) -> StackingIndex:
-        return StackingIndex(self._specs)
 
 
 def search(candidates: Candidates, limit: int) -> list[list[ToolSpec]]:
@@ -111,7 +96,7 @@ class _Search:
         """Try every open tool that has the first uncovered capability. ``open_tools`` fit all that is picked."""
         candidates = self._candidates
         left = self._size - len(picked)
-        friends = [candidates.related[other][0] for other in picked]
+        friends = [candidates.related(other)[0] for other in picked]
         for tool in self._choices(picked, uncovered, open_tools, left):
             if self._is_beaten(cost):
                 return
@@ -129,7 +114,7 @@ class _Search:
                 if left == 1 and self._each_is_needed([*picked, tool]):
                     self._keep(new_cost, [*picked, tool])
             else:
-                still_open = open_tools & candidates.related[tool][1]
+                still_open = open_tools & candidates.related(tool)[1]
                 to_come = self._silent_to_come([*picked, tool], rest, still_open)
                 if not self._is_beaten((new_cost[0], new_cost[1] + to_come)):
                     self._extend([*picked, tool], rest, still_open, new_cost)
@@ -148,7 +133,7 @@ class _Search:
         """The last pick in the order of its cost, so that one look tells whether any is good enough."""
         levels = [open_tools]
         for other in picked:
-            accepted, _ = self._candidates.related[other]
+            accepted, _ = self._candidates.related(other)
             levels = [
                 (here & accepted) | (before & ~accepted)
                 for here, before in zip([*levels, 0], [0, *levels], strict=True)
@@ -162,7 +147,7 @@ class _Search:
         candidates = self._candidates
         left = self._size - len(picked)
         silent = sum(
-            self._least(self._not_brought_by(open_tools & candidates.related[tool][0], uncovered)) for tool in picked
+            self._least(self._not_brought_by(open_tools & candidates.related(tool)[0], uncovered)) for tool in picked
         )
         loners = self._least(self._not_brought_by(open_tools & candidates.sociable, uncovered))
         return silent + loners * (loners - 1) // 2 + loners * (left - loners)

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import Any
 
 from toolcrib.core.errors import ToolFailedError
+from toolcrib.stacking.definition import PipelineDefinition
 from toolcrib.stacking.items import Item, Page, Request
 from toolcrib.stacking.journal import Journal
 from toolcrib.stacking.recovery import REFUSED, Failure, Recovery, failure_from, failure_of
@@ -23,16 +24,6 @@ from toolcrib.stacking.step import Step
 
 _KEPT_FAILURES = 100
 _CHUNK = 256
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    concurrency: int = 8
-    max_pages: int | None = None
-    max_depth: int | None = None
-    max_failures: int | None = None
-    refusal: Callable[[str], str] = lambda _url: ""
-    """Why an address may not be fetched; empty if it may."""
 
 
 class StepFailed(Exception):  # noqa: N818  a signal inside the engine, never seen outside
@@ -61,8 +52,9 @@ class Run:
         stages: Sequence[Stage],
         journal: Journal,
         recovery: Recovery,
-        limits: Limits,
+        limits: PipelineDefinition,
         *,
+        refusal: Callable[[str], str],
         on_progress: Callable[[Progress], None] | None = None,
         on_item: Callable[[Item], None] | None = None,
         stop: asyncio.Event | None = None,
@@ -73,6 +65,7 @@ class Run:
         self._journal = journal
         self._recovery = recovery
         self._limits = limits
+        self._refusal = refusal
         self._on_progress = on_progress
         self._on_item = on_item
         self._stop = stop or asyncio.Event()
@@ -114,7 +107,7 @@ class Run:
             self._admit(request)
 
     async def _draw(self, start: AsyncIterator[Request] | Iterator[Request]) -> Request | None:
-        """The next start address, or None where there is none, or none yet from a source that takes its time."""
+        """The next start address, or None if there is none, or none yet from a source that takes its time."""
         if not isinstance(start, AsyncIterator):
             return next(start, None)
         if self._drawing is None:
@@ -166,7 +159,7 @@ class Run:
             self._tell(request.url, ok=True)
 
     def _check(self, url: str) -> None:
-        if refusal := self._limits.refusal(url):
+        if refusal := self._refusal(url):
             raise StepFailed("", Failure(REFUSED, f"{url} was not fetched: {refusal}"))
 
     def _failed(self, request: Request, error: StepFailed) -> None:

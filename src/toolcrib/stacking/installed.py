@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
 
 from toolcrib.core.errors import ToolValidationError
-from toolcrib.stacking.brick import Brick
+from toolcrib.stacking.brick import AnyBrick, Brick
 
 GROUP = "toolcrib.bricks"
 
 
-class InstalledBricks(Mapping[str, type[Brick[Any, Any]]]):
+class InstalledBricks(Mapping[str, type[AnyBrick]]):
     """Some bricks, and those installed under names that are still free. One of those is loaded when it is asked for."""
 
-    def __init__(self, own: Mapping[str, type[Brick[Any, Any]]]) -> None:
+    def __init__(self, own: Mapping[str, type[AnyBrick]]) -> None:
         self._own = own
         self._others: dict[str, EntryPoint] = {
             point.name: point for point in entry_points(group=GROUP) if point.name not in own
         }
 
-    def __getitem__(self, name: str) -> type[Brick[Any, Any]]:
+    def __getitem__(self, name: str) -> type[AnyBrick]:
         if name in self._own:
             return self._own[name]
         point = self._others[name]

@@ -95,7 +95,7 @@ class Record(Item):
 
 @dataclass(frozen=True, slots=True)
 class Stored(Item):
-    """A record that is on disk. ``new`` is false where it was there before."""
+    """A record that is on disk. ``new`` is false if it was there before."""
 
     record_key: str
     where: str

@@ -58,25 +58,17 @@ class Journal:
         self.done_before: int = self._execute("SELECT count(*) FROM requests WHERE state = 'done'").fetchone()[0]
         self.known: int = self._execute("SELECT count(*) FROM requests").fetchone()[0]
 
-    @property
-    def waiting(self) -> int:
-        """How many requests are open and not taken."""
-        return len(self._todo)
-
-    def add(self, request: Request) -> bool:
-        """Note a request; false where it is known already."""
+    def add(self, request: Request) -> None:
+        """Note a request; one that is known already is left out."""
         written = self._execute(
             "INSERT OR IGNORE INTO requests (key, request) VALUES (?, ?)", (request.key, _request_text(request))
         )
-        if not written.rowcount:
-            return False
-        assert written.lastrowid is not None
-        self._todo.append(written.lastrowid)
-        self.known += 1
-        return True
+        if written.rowcount and written.lastrowid is not None:
+            self._todo.append(written.lastrowid)
+            self.known += 1
 
     def take(self) -> tuple[Request, Page | None] | None:
-        """The next open request, with its page where that was fetched before; None where nothing is open."""
+        """The next open request, with its page if that was fetched before; None if nothing is open."""
         if not self._todo:
             return None
         row = self._execute("SELECT request, page, body FROM requests WHERE id = ?", (self._todo.popleft(),)).fetchone()

@@ -14,17 +14,16 @@ from toolcrib.core.errors import InvalidArgumentsError, ToolFailedError, ToolNot
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.define import make_tool
-from toolcrib.stacking.brick import Brick, Secrets, as_secrets
+from toolcrib.stacking.brick import AnyBrick, Secrets, as_secrets
 from toolcrib.stacking.checking import PipelineReport, check_bricks, stands_in
-from toolcrib.stacking.definition import PipelineDefinition, StepDefinition, read_definition
-from toolcrib.stacking.engine import Limits, Run, Stage
+from toolcrib.stacking.definition import PipelineDefinition, StepDefinition
+from toolcrib.stacking.engine import Run, Stage
 from toolcrib.stacking.items import Item, Record, Request
 from toolcrib.stacking.journal import Journal
 from toolcrib.stacking.recovery import Recovery
 from toolcrib.stacking.reports import Progress, RunReport
 from toolcrib.stacking.step import Step
 
-AnyBrick = Brick[Any, Any]
 Bricks = Mapping[str, type[AnyBrick]]
 SpecsOf = Callable[[Iterable[str]], Mapping[str, ToolSpec]]
 """Those of the named tools that a catalogue keeps, as ``catalogue.specs_of``."""
@@ -94,7 +93,7 @@ class Pipeline:
     ) -> RunReport:
         """Fetch, read and store from ``start``, or from the addresses of the definition.
 
-        Raises before anything is fetched where ``check()`` finds a problem. With a ``journal`` a run that was
+        Raises before anything is fetched if ``check()`` finds a problem. With a ``journal`` a run that was
         killed is taken up where it ended. ``on_item`` receives what comes out at the end. An address is fetched if
         the definition's ``allow_hosts``, the address rules in force and ``allow`` let it. Setting ``stop`` ends the
         run after the requests under way; cancelling ends it at once.
@@ -110,7 +109,8 @@ class Pipeline:
                 stages,
                 notes,
                 self.recovery,
-                self._limits(allow),
+                self.definition,
+                refusal=self._refusal(allow),
                 on_progress=on_progress,
                 on_item=on_item,
                 stop=stop,
@@ -205,20 +205,15 @@ class Pipeline:
         kept = self._specs_of(own) if self._specs_of is not None else {}
         return check_bricks(self.name, bricks, others, {**own, **kept}, strict=self.definition.strict)
 
-    def _limits(self, allow: Callable[[str], bool] | None) -> Limits:
-        definition, rules = self.definition, AddressRules.in_force()
+    def _refusal(self, allow: Callable[[str], bool] | None) -> Callable[[str], str]:
+        """A function that says why an address may not be fetched; empty if it may."""
+        rules = AddressRules.in_force()
 
         def refusal(url: str) -> str:
             said = self._hosts.refusal_of_url(url) or rules.refusal_of_url(url)
             return said or ("" if allow is None or allow(url) else "'allow' says no")
 
-        return Limits(
-            definition.concurrency,
-            definition.max_pages,
-            definition.max_depth,
-            definition.max_failures,
-            refusal,
-        )
+        return refusal
 
     def _stages(
         self,
@@ -251,17 +246,6 @@ def _stage(step: Step, rewriters: list[Step], others: Sequence[tuple[str, Step]]
         if stands_in(other.brick, step.brick):
             by_kind.setdefault(kind, []).append(other)
     return Stage(step, rewriters, by_kind, frozenset(said.accept_status))
-
-
-def load_pipeline(
-    path: str | Path,
-    bricks: Bricks,
-    *,
-    secrets: Secrets | Mapping[str, str] | None = None,
-    specs_of: SpecsOf | None = None,
-) -> Pipeline:
-    """The pipeline in a JSON or TOML file."""
-    return Pipeline(read_definition(path), bricks, secrets=secrets, specs_of=specs_of)
 
 
 def _requests(start: Start) -> AsyncIterator[Request] | Iterator[Request]:

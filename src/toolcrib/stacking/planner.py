@@ -52,7 +52,7 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """The nearest thing to a stack: the best one for as many of the wanted capabilities as can be had together."""
+    """The nearest thing to a stack: the best one for as many of the wanted capabilities as fit together."""
 
     stack: Stack | None
     missing: tuple[str, ...]
@@ -61,7 +61,7 @@ class Miss:
 
 @dataclass(frozen=True, slots=True)
 class Plan(Sequence[Stack]):
-    """The best stacks, best first; where there is none, ``nearest`` says what comes closest and why not all."""
+    """The best stacks, best first; if there is none, ``nearest`` says what comes closest and why not all."""
 
     wanted: tuple[str, ...]
     stacks: tuple[Stack, ...]
@@ -81,7 +81,7 @@ class Plan(Sequence[Stack]):
 
 
 class Planner:
-    """Plans over a catalogue. Keep it where you ask more than once: it finds tools by capability."""
+    """Plans over a catalogue. Keep it if you ask more than once: it finds tools by capability."""
 
     def __init__(self, specs: Iterable[ToolSpec]) -> None:
         self._offering: dict[str, dict[str, ToolSpec]] = {}
@@ -107,7 +107,7 @@ class Planner:
 
     def _nearest(self, asked: tuple[str, ...], strict: bool) -> Miss:
         offered = tuple(capability for capability in asked if capability in self._offering)
-        # What cannot be had with one other cannot be had with that one and more.
+        # Two that no stack has together are in no larger stack either.
         apart = [set(pair) for pair in combinations(offered, 2) if not self._stacks(pair, 1, strict)]
         for size in range(len(offered), 0, -1):
             found = [

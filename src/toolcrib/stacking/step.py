@@ -115,7 +115,12 @@ class Step:
             return StepContext(self._cancelled)
         hear = partial(self.on_note, self.statistics.tool, item.url if isinstance(item, Request | Page) else "")
         loop = asyncio.get_running_loop()
-        return StepContext(self._cancelled, lambda text: call_soon(loop, partial(hear, text)))
+
+        def tell(text: str) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody watches any more
+                loop.call_soon_threadsafe(hear, text)
+
+        return StepContext(self._cancelled, tell)
 
     async def _in_thread(self, function: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function)
@@ -127,11 +132,6 @@ class Step:
             await self._in_thread(function)
         else:
             function()
-
-
-def call_soon(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None:
-    with contextlib.suppress(RuntimeError):  # the loop is closed: nobody watches any more
-        loop.call_soon_threadsafe(function)
 
 
 class _Batches:

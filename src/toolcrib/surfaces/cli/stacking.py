@@ -75,7 +75,7 @@ def plan(
     store: StoreOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Find the smallest stacks of compatible tools that can do all of it; status 1 where there is none."""
+    """Find the smallest stacks of compatible tools that can do all of it. Exits with 1 if there is none."""
     from toolcrib.stacking import Planner
 
     desk = desk_of(ctx, store, as_json)

@@ -12,8 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from toolcrib.stacking import Brick, InstalledBricks, Pipeline, Secrets, SpecsOf
-from toolcrib.stacking import load_pipeline as load_pipeline_with
+from toolcrib.stacking import Brick, InstalledBricks, Pipeline, Secrets, SpecsOf, read_definition
 from toolcrib.toolsets.scraping.antibot import CurlBrick, ScraperApiBrick
 from toolcrib.toolsets.scraping.browser import PlaywrightBrick
 from toolcrib.toolsets.scraping.captcha import AntiCaptchaBrick
@@ -59,7 +58,8 @@ def load_pipeline(
     specs_of: SpecsOf | None = None,
 ) -> Pipeline:
     """The pipeline in a JSON or TOML file, made of the bricks that ship, others given, and installed ones."""
-    return load_pipeline_with(path, InstalledBricks({**BRICKS, **(bricks or {})}), secrets=secrets, specs_of=specs_of)
+    known = InstalledBricks({**BRICKS, **(bricks or {})})
+    return Pipeline(read_definition(path), known, secrets=secrets, specs_of=specs_of)
 
 
 def make_pipeline(
