@@ -99,7 +99,10 @@ class Pipeline:
         run after the requests under way; cancelling ends it at once.
         """
         bricks, substitutes = self._make()
-        (await asyncio.to_thread(self._check, bricks, substitutes)).raise_first()
+        if self._specs_of is None:
+            self._check(bricks, substitutes).raise_first()
+        else:  # a catalogue may be far away
+            (await asyncio.to_thread(self._check, bricks, substitutes)).raise_first()
         addresses = _requests(self._start(start))
         ending = threading.Event()
         stages, steps = self._stages(bricks, substitutes, ending.is_set)
