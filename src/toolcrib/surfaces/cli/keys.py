@@ -16,7 +16,7 @@ def register(app: typer.Typer) -> None:
 
 def new() -> None:
     """Print a new key, to be put first in TOOLCRIB_SEAL_KEYS."""
-    from toolcrib.adapters.sealing import new_key
+    from toolcrib.bootstrap import new_key
 
     print(new_key())
 
