@@ -59,7 +59,7 @@ def add(
         bool, typer.Option("--samples", help="The tools that come with Toolcrib.", show_default=False)
     ] = False,
     replace: Annotated[bool, typer.Option(help="Write over a tool of the same name.")] = True,
-    force: Annotated[bool, typer.Option("--force", help="Even where that breaks callers.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Even if that breaks callers.")] = False,
     store: StoreOption = "",
     as_json: JsonOption = False,
 ) -> None:
@@ -143,7 +143,7 @@ def show(ctx: typer.Context, name: NameArgument, store: StoreOption = "", as_jso
 def remove(
     ctx: typer.Context,
     name: NameArgument,
-    force: Annotated[bool, typer.Option("--force", help="Even where other tools name it.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Even if other tools name it.")] = False,
     store: StoreOption = "",
     as_json: JsonOption = False,
 ) -> None:

@@ -83,7 +83,7 @@ def import_tools(
         ),
     ] = "auto",
     replace: Annotated[bool, typer.Option("--replace", help="Write over tools of the same name.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Even where that breaks callers.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Even if that breaks callers.")] = False,
     store: StoreOption = "",
     as_json: JsonOption = False,
 ) -> None:
