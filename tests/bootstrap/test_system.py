@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcrib import DeniedError, SafetyLevel, ToolSpec, open_catalogue, tool
+from toolcrib import Binding, DeniedError, SafetyLevel, ToolSpec, open_catalogue, tool
 from toolcrib.bootstrap import System, open_system
 from toolcrib.core.errors import SettingsError, StoreError
 from toolcrib.core.query import ALL
@@ -71,7 +71,7 @@ def test_what_a_catalogue_says_of_a_function_does_not_make_it_safer(settings: Se
         return "wiped"
 
     catalogue = open_catalogue("memory:", settings, functions={"wipe": wipe})
-    spec = ToolSpec(name="wipe", description="Harmless.", binding={"system_function_rpc_id": "wipe"})
+    spec = ToolSpec(name="wipe", description="Harmless.", binding=Binding(system_function_rpc_id="wipe"))
     catalogue.publish(spec)
     assert catalogue.tool("wipe").spec.safety_level is SafetyLevel.DANGEROUS
     catalogue.close()

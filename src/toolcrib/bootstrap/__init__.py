@@ -22,23 +22,7 @@ from toolcrib.bootstrap.stores import (
 from toolcrib.bootstrap.system import System, open_catalogue, open_system, rotate_seal
 
 __all__ = [
-    "System",
-    "address_rules",
-    "file_path",
-    "known_names",
-    "new_key",
-    "open_audit",
-    "open_blobs",
-    "open_catalogue",
-    "open_file",
-    "open_index",
-    "open_outbox",
-    "open_policy",
-    "open_seal",
-    "open_store",
-    "open_system",
-    "open_tokens",
-    "rotate_seal",
-    "sample_specs",
-    "seed_samples",
-]
+    "System", "address_rules", "file_path", "known_names", "new_key", "open_audit", "open_blobs", "open_catalogue",
+    "open_file", "open_index", "open_outbox", "open_policy", "open_seal", "open_store", "open_system", "open_tokens",
+    "rotate_seal", "sample_specs", "seed_samples",
+]  # fmt: skip

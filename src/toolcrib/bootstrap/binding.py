@@ -41,7 +41,7 @@ class Binder:
         python_modules: Sequence[str],
     ) -> None:
         self._settings = settings
-        self._credentials = credentials
+        self._terms: dict[str, Any] = {"credentials": credentials, "default_seconds": settings.run_timeout}
         self._blobs = blobs
         self._rules = address_rules(settings)
         self._functions = functions
@@ -93,18 +93,13 @@ class Binder:
     def _service(self) -> Runner:
         from toolcrib.adapters.runners.http_service import HttpServiceRunner
 
-        return HttpServiceRunner(self._caller, self._credentials, default_seconds=self._settings.run_timeout)
+        return HttpServiceRunner(self._caller, **self._terms)
 
     @cached_property
     def _mcp(self) -> Runner:
         from toolcrib.adapters.runners.mcp_server import McpRunner
 
-        return McpRunner(
-            self._caller,
-            self._credentials,
-            commands=self._settings.mcp_commands,
-            default_seconds=self._settings.run_timeout,
-        )
+        return McpRunner(self._caller, commands=self._settings.mcp_commands, **self._terms)
 
     @cached_property
     def _bundle(self) -> Runner:
@@ -112,7 +107,7 @@ class Binder:
         from toolcrib.adapters.runners.sandbox import Sandbox, SandboxLimits
 
         sandbox = Sandbox(SandboxLimits(network=self._settings.bundle_network, user=self._settings.bundle_user))
-        return BundleRunner(self._cache, sandbox, self._credentials, default_seconds=self._settings.run_timeout)
+        return BundleRunner(self._cache, sandbox, **self._terms)
 
     @cached_property
     def _caller(self) -> HttpCaller:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolcrib.catalogue import Catalogue
-from toolcrib.core.errors import ToolNotFoundError
 from toolcrib.core.tool import Tool
 from toolcrib.settings import Settings
 
@@ -27,27 +26,13 @@ def find_plugins(settings: Settings) -> ToolRegistry:
     return registry
 
 
-def find_tool(name: str, catalogue: Catalogue, plugins: ToolRegistry, chromium: str) -> Tool:
-    """The catalogue's tool if it says how it runs, else a plugin's, else one that ships."""
-    kept = name in catalogue
-    if kept and catalogue.get(name).binding:
-        return catalogue.tool(name)
-    if name in plugins:
-        return plugins.get(name)
-    if shipped := _shipped(name, chromium):
-        return shipped
-    if kept:
-        return catalogue.tool(name)  # raises why it cannot run
-    raise ToolNotFoundError(name, [*plugins.names(), *known_names(catalogue)])
-
-
 def known_names(catalogue: Catalogue) -> list[str]:
     """Names to suggest instead of one that does not exist."""
     return [entry.name for entry in catalogue.query(limit=_SUGGESTED_FROM).entries]
 
 
-def _shipped(name: str, chromium: str) -> Tool | None:
-    """A browser tool, in a browser that is opened for the call."""
+def shipped_tool(name: str, chromium: str) -> Tool | None:
+    """A browser tool that ships, in a browser that is opened for the call."""
     from toolcrib.toolsets.browser import browser_specs, standalone_tool
 
     known = any(spec.name == name for spec in browser_specs())

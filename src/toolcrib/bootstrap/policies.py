@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 def open_policy(settings: Settings) -> tuple[Policy | None, Callable[[], None]]:
     """Who decides, None if everything is allowed, and what closes it."""
     if settings.policy == "allow":
-        return None, _nothing
+        return None, lambda: None
     if settings.policy == "cedar":
         from toolcrib.adapters.policies.cedar import CedarPolicy
 
         path = Path(_needed(settings, "policy_file", settings.policy_file)).expanduser()
-        return CedarPolicy(path, roles=_roles(settings.policy_roles)), _nothing
+        return CedarPolicy(path, roles=_roles(settings.policy_roles)), lambda: None
     from toolcrib.adapters.policies.caching import CachingPolicy
     from toolcrib.adapters.policies.webhook import WebhookPolicy
 
@@ -34,10 +34,6 @@ def open_policy(settings: Settings) -> tuple[Policy | None, Callable[[], None]]:
     if settings.policy_webhook_cache:
         return CachingPolicy(webhook, seconds=settings.policy_webhook_cache), webhook.close
     return webhook, webhook.close
-
-
-def _nothing() -> None:
-    """Nothing is held open."""
 
 
 def _needed(settings: Settings, name: str, value: str) -> str:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from toolcrib.bootstrap.binding import Binder
-from toolcrib.bootstrap.local import find_plugins, find_tool
+from toolcrib.bootstrap.local import find_plugins, known_names, shipped_tool
 from toolcrib.bootstrap.policies import open_policy
 from toolcrib.bootstrap.seals import add_key, open_seal
 from toolcrib.bootstrap.stores import open_audit, open_blobs, open_index, open_outbox, open_store, open_tokens
@@ -18,6 +18,7 @@ from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.call import Calls
 from toolcrib.calling.recording import Recorder
 from toolcrib.catalogue import Catalogue
+from toolcrib.core.errors import ToolNotFoundError
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
@@ -106,8 +107,17 @@ class System:
         return find_plugins(self.settings)
 
     def find_tool(self, name: str) -> Tool:
-        """A tool of this machine: kept, a plugin's, or one that ships."""
-        return find_tool(name, self.catalogue, self.plugins, self.settings.chromium)
+        """A tool of this machine: the catalogue's if it says how it runs, else a plugin's, else one that ships."""
+        kept = name in self.catalogue
+        if kept and self.catalogue.get(name).binding:
+            return self.catalogue.tool(name)
+        if name in self.plugins:
+            return self.plugins.get(name)
+        if shipped := shipped_tool(name, self.settings.chromium):
+            return shipped
+        if kept:
+            return self.catalogue.tool(name)  # raises why it cannot run
+        raise ToolNotFoundError(name, [*self.plugins.names(), *known_names(self.catalogue)])
 
     def _credentials(self, name: str) -> Mapping[str, Any]:
         return self.catalogue.credentials(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -27,18 +27,17 @@ def _refuse_flag(value: Any) -> Any:
     return value
 
 
-def _split_commas(value: Any) -> Any:
-    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+def _split(separator: str) -> Callable[[Any], Any]:
+    def split(value: Any) -> Any:
+        return [part.strip() for part in value.split(separator) if part.strip()] if isinstance(value, str) else value
 
-
-def _split_lines(value: Any) -> Any:
-    return [line.strip() for line in value.splitlines() if line.strip()] if isinstance(value, str) else value
+    return split
 
 
 Whole = Annotated[int, Field(ge=0), BeforeValidator(_refuse_flag)]
 Number = Annotated[float, Field(ge=0, allow_inf_nan=False), BeforeValidator(_refuse_flag)]
-Texts = Annotated[tuple[str, ...], BeforeValidator(_split_commas)]
-Lines = Annotated[tuple[str, ...], BeforeValidator(_split_lines)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_split(","))]
+Lines = Annotated[tuple[str, ...], BeforeValidator(_split("\n"))]
 _KINDS: dict[Any, str] = {
     str: "text",
     int: "a whole number (0 or more)",
@@ -148,14 +147,10 @@ class Settings(BaseSettings):
 
     @classmethod
     def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],  # noqa: ARG003
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        cls, settings_cls: Any, init_settings: PydanticBaseSettingsSource, *_: Any, **__: Any
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Made directly, settings are what they are given; :func:`load_settings` reads."""
+        del settings_cls
         return (init_settings,)
 
     def __repr_args__(self) -> Iterable[tuple[str, Any]]:
@@ -190,7 +185,7 @@ class Settings(BaseSettings):
     def with_changes(self, source: str, **changes: Any) -> Settings:
         """A copy with some values set by somebody else, such as an option of the command line; None changes nothing."""
         given = {name: value for name, value in changes.items() if value is not None}
-        return _merged([Layer(given, dict.fromkeys(given, source)), Layer(dict(self), self.sources)], self.environ)
+        return _merged([(given, dict.fromkeys(given, source)), (dict(self), self.sources)], self.environ)
 
     def in_force(self) -> list[tuple[str, Any, str]]:
         """Every setting: its name, its value with secrets masked, and where it came from."""
@@ -241,15 +236,14 @@ def _described() -> Iterable[Description]:
 _DESCRIPTIONS = {one.name: one for one in _described()}
 
 
-def _merged(layers: Iterable[Layer], environ: Mapping[str, str]) -> Settings:
+def _merged(layers: Sequence[Layer], environ: Mapping[str, str]) -> Settings:
     """The settings of all layers; the first that has one wins."""
-    layers = list(layers)
-    sources = {name: source for layer in reversed(layers) for name, source in layer.sources.items()}
+    sources = {name: where for _, wheres in reversed(layers) for name, where in wheres.items()}
     unknown = next((name for name in sources if name not in _DESCRIPTIONS), None)
     if unknown is not None:
         hint = did_you_mean(unknown, _DESCRIPTIONS)
         raise SettingsError(f"there is no setting {unknown!r} ({sources[unknown]}){hint}")
-    given = [InitSettingsSource(Settings, dict(layer.values)) for layer in layers]
+    given = [InitSettingsSource(Settings, dict(values)) for values, _ in layers]
     known = InitSettingsSource(Settings, {"sources": sources, "environ": environ})
     try:
         return Settings(_build_sources=((known, *given), {}))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +18,8 @@ _CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 _ALIASES = {"AIWHISPERER_PLUGINS_DIR": "plugins_dir"}
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """Some settings by name, and where each of them came from."""
-
-    values: Mapping[str, Any]
-    sources: Mapping[str, str] = field(default_factory=dict)
+Layer = tuple[Mapping[str, Any], Mapping[str, str]]
+"""Some settings by name, and where each of them came from."""
 
 
 def from_variables(environ: Mapping[str, str]) -> Layer:
@@ -32,18 +27,18 @@ def from_variables(environ: Mapping[str, str]) -> Layer:
     for variable in environ:
         if variable.startswith(PREFIX) and variable != _CONFIG_VARIABLE:
             variables[variable.removeprefix(PREFIX).lower()] = variable
-    return Layer({name: environ[variable] for name, variable in variables.items()}, variables)
+    return {name: environ[variable] for name, variable in variables.items()}, variables
 
 
 def from_file(environ: Mapping[str, str], folder: Path) -> Layer:
     path = _config_file(environ, folder)
     if path is None:
-        return Layer({})
+        return {}, {}
     try:
         values = dict(_flat(tomllib.loads(path.read_text(encoding="utf-8"))))
     except (OSError, ValueError) as error:
         raise SettingsError(f"the settings file {str(path)!r} cannot be read: {error}") from None
-    return Layer(values, dict.fromkeys(values, str(path)))
+    return values, dict.fromkeys(values, str(path))
 
 
 def user_folder(environ: Mapping[str, str], variable: str, below_home: str) -> Path:
