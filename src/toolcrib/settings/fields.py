@@ -245,8 +245,9 @@ def _merged(layers: Sequence[Layer], environ: Mapping[str, str]) -> Settings:
         raise SettingsError(f"there is no setting {unknown!r} ({sources[unknown]}){hint}")
     given = [InitSettingsSource(Settings, dict(values)) for values, _ in layers]
     known = InitSettingsSource(Settings, {"sources": sources, "environ": environ})
+    sourced: dict[str, Any] = {"_build_sources": ((known, *given), {})}
     try:
-        return Settings(_build_sources=((known, *given), {}))
+        return Settings(**sourced)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise _complaint(str(first["loc"][0]), first["input"], sources) from None
