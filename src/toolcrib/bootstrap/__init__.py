@@ -5,9 +5,8 @@ they do not use.
 """
 
 from toolcrib.bootstrap.binding import address_rules
-from toolcrib.bootstrap.local import known_names
+from toolcrib.bootstrap.local import known_names, sample_specs, seed_samples
 from toolcrib.bootstrap.policies import open_policy
-from toolcrib.bootstrap.samples import sample_specs, seed_samples
 from toolcrib.bootstrap.seals import new_key, open_seal
 from toolcrib.bootstrap.stores import (
     file_path,

@@ -1,4 +1,4 @@
-"""The tools of this machine: the catalogue's, those of plugins, and the browser tools that ship."""
+"""The tools of this machine: those of plugins, those that ship, and the samples to begin a catalogue with."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolcrib.catalogue import Catalogue
+from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.settings import Settings
 
@@ -37,3 +38,16 @@ def shipped_tool(name: str, chromium: str) -> Tool | None:
 
     known = any(spec.name == name for spec in browser_specs())
     return standalone_tool(name, chromium=chromium) if known else None
+
+
+def sample_specs() -> list[ToolSpec]:
+    """The scraping tools and the browser tools."""
+    from toolcrib.toolsets.browser import browser_specs
+    from toolcrib.toolsets.scraping.specs import scraping_specs
+
+    return list(({spec.name: spec for spec in browser_specs()} | scraping_specs()).values())
+
+
+def seed_samples(catalogue: Catalogue) -> int:
+    """Publish the samples into an empty catalogue; how many that were."""
+    return 0 if len(catalogue) else len(catalogue.publish_many(sample_specs(), principal="samples"))

@@ -46,7 +46,7 @@ class Bench:
         self.credentials: Mapping[str, Any] = {}
         self.cache = BundleCache(self.blobs, self.cache_folder)
         self.sandbox = Sandbox(limits, scratch=self.scratch)
-        self.runner = BundleRunner(self.cache, self.sandbox, lambda _: self.credentials, **options)
+        self.runner = BundleRunner(self.cache, self.sandbox, credentials=lambda _: self.credentials, **options)
 
     def tool(self, code: bytes, credentials: Mapping[str, Any] | None = None, **fields: Any) -> Tool:
         digest = hashlib.sha256(code).hexdigest()

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.calling import runner_for
@@ -19,25 +20,23 @@ from toolcrib.define.function import is_async_callable
 Credentials = Callable[[str], Mapping[str, Any]]
 """Opens the credentials of the tool of a name at the moment of a call; they are never kept."""
 
-DEFAULT_SECONDS = 60.0
-
 
 def no_credentials(_name: str) -> Mapping[str, Any]:
     return {}
 
 
+@dataclass(eq=False, kw_only=True)
 class BoundRunner:
     """Runs code that is elsewhere, for every tool of one kind of binding."""
 
-    def __init__(self, credentials: Credentials = no_credentials, *, default_seconds: float = DEFAULT_SECONDS) -> None:
-        self._credentials = credentials
-        self._default_seconds = default_seconds
+    credentials: Credentials = no_credentials
+    default_seconds: float = 60.0
 
     def seconds_for(self, spec: ToolSpec) -> float:
-        return spec.timeout_seconds or self._default_seconds
+        return spec.timeout_seconds or self.default_seconds
 
     async def open_credentials(self, spec: ToolSpec) -> dict[str, Any]:
-        return dict(await in_thread(self._credentials, spec.name)) if spec.credentials else {}
+        return dict(await in_thread(self.credentials, spec.name)) if spec.credentials else {}
 
     @asynccontextmanager
     async def deadline(self, spec: ToolSpec) -> AsyncIterator[float]:

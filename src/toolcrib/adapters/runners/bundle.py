@@ -15,9 +15,10 @@ import re
 import signal
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from toolcrib.adapters.runners.bound import DEFAULT_SECONDS, BoundRunner, Credentials, no_credentials
+from toolcrib.adapters.runners.bound import BoundRunner
 from toolcrib.adapters.runners.sandbox import Ended, Sandbox
 from toolcrib.adapters.runners.unpacking import BundleCache, Unpacked
 from toolcrib.calling.blocking import in_thread
@@ -40,23 +41,16 @@ _MAX_ARGUMENT_BYTES = 128 * 1024 - 1
 """What Linux takes as one argument of a command."""
 
 
+@dataclass(eq=False)
 class BundleRunner(BoundRunner):
     """Runs bundles out of a cache in a sandbox, so many at once."""
 
-    def __init__(
-        self,
-        cache: BundleCache,
-        sandbox: Sandbox,
-        credentials: Credentials = no_credentials,
-        *,
-        default_seconds: float = DEFAULT_SECONDS,
-        max_running: int = 16,
-    ) -> None:
-        super().__init__(credentials, default_seconds=default_seconds)
-        self._cache = cache
-        self._sandbox = sandbox
-        self._max_running = max_running
-        self._running = threading.BoundedSemaphore(max_running)
+    cache: BundleCache
+    sandbox: Sandbox
+    max_running: int = 16
+
+    def __post_init__(self) -> None:
+        self._running = threading.BoundedSemaphore(self.max_running)
 
     async def __call__(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
         spec = tool.spec
@@ -68,10 +62,10 @@ class BundleRunner(BoundRunner):
                 rule="uploaded bundles only",
             )
         if not self._running.acquire(blocking=False):
-            raise ToolBusyError(f"{self._max_running} bundles are running already; try {spec.name!r} again later")
+            raise ToolBusyError(f"{self.max_running} bundles are running already; try {spec.name!r} again later")
         try:
             try:
-                unpacked = await in_thread(self._cache.get, digest)
+                unpacked = await in_thread(self.cache.get, digest)
             except (InvalidBundleError, ToolNotFoundError) as error:
                 raise ToolFailedError(spec.name, _first_line(error), cause_type=type(error).__name__) from None
             return await self._run(spec, unpacked, arguments, str(context.values.get("command", "")))
@@ -82,11 +76,11 @@ class BundleRunner(BoundRunner):
         seconds = self.seconds_for(spec)
         secrets = await self.open_credentials(spec)
         call, environment = _call(spec, unpacked.kind, arguments, command, secrets)
-        ended = await self._sandbox.run(unpacked.kind, unpacked.path, call, seconds=seconds, environment=environment)
+        ended = await self.sandbox.run(unpacked.kind, unpacked.path, call, seconds=seconds, environment=environment)
         if ended.timed_out:
             raise ToolTimeoutError(spec.name, seconds)
         if ended.too_large:
-            raise ToolFailedError(spec.name, f"its result is larger than {self._sandbox.limits.output_bytes:,} bytes")
+            raise ToolFailedError(spec.name, f"its result is larger than {self.sandbox.limits.output_bytes:,} bytes")
         if unpacked.kind == "program":
             return _program_result(spec.name, ended)
         return _python_result(spec.name, ended, unpacked.requirements)

@@ -19,10 +19,11 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.adapters.http import DEFAULT_MAX_BYTES, HttpCaller, Reply
-from toolcrib.adapters.runners.bound import DEFAULT_SECONDS, BoundRunner, Credentials, no_credentials
+from toolcrib.adapters.runners.bound import BoundRunner
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import MissingConfigError, ToolFailedError
 from toolcrib.core.tool import Tool
@@ -30,6 +31,7 @@ from toolcrib.core.tool import Tool
 _KNOWN = frozenset({"headers", "bearer_token", "username", "password", "api_key"})
 
 
+@dataclass(eq=False)
 class HttpServiceRunner(BoundRunner):
     """POSTs the arguments to ``binding.service_url``.
 
@@ -37,17 +39,8 @@ class HttpServiceRunner(BoundRunner):
     ToolFailedErrors.
     """
 
-    def __init__(
-        self,
-        caller: HttpCaller,
-        credentials: Credentials = no_credentials,
-        *,
-        default_seconds: float = DEFAULT_SECONDS,
-        max_bytes: int = DEFAULT_MAX_BYTES,
-    ) -> None:
-        super().__init__(credentials, default_seconds=default_seconds)
-        self._caller = caller
-        self._max_bytes = max_bytes
+    caller: HttpCaller
+    max_bytes: int = DEFAULT_MAX_BYTES
 
     async def __call__(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
         spec = tool.spec
@@ -56,12 +49,12 @@ class HttpServiceRunner(BoundRunner):
             headers["Toolcrib-Principal"] = context.principal.encode("ascii", "backslashreplace").decode()
         async with self.deadline(spec) as seconds:
             headers |= credential_headers(spec.name, await self.open_credentials(spec))
-            reply = await self._caller.post(
+            reply = await self.caller.post(
                 spec.binding.service_url,
                 json.dumps(arguments).encode(),
                 headers,
                 seconds=seconds,
-                max_bytes=self._max_bytes,
+                max_bytes=self.max_bytes,
             )
         return _result(spec.name, reply)
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import contextlib
 import shlex
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.adapters.http import DEFAULT_MAX_BYTES, HttpCaller
-from toolcrib.adapters.runners.bound import DEFAULT_SECONDS, BoundRunner, Credentials, no_credentials
+from toolcrib.adapters.runners.bound import BoundRunner
 from toolcrib.adapters.runners.http_service import credential_headers
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import DeniedError, MissingDependencyError, ToolcribError, ToolFailedError
@@ -28,20 +29,12 @@ except ImportError as error:
     raise MissingDependencyError("the MCP SDK", "pip install 'toolcrib[mcp]'") from error
 
 
+@dataclass(eq=False)
 class McpRunner(BoundRunner):
     """One connection per call: a tool call holds no session open."""
 
-    def __init__(
-        self,
-        caller: HttpCaller,
-        credentials: Credentials = no_credentials,
-        *,
-        commands: Sequence[str] = (),
-        default_seconds: float = DEFAULT_SECONDS,
-    ) -> None:
-        super().__init__(credentials, default_seconds=default_seconds)
-        self._caller = caller
-        self._commands = frozenset(commands)
+    caller: HttpCaller
+    commands: Sequence[str] = ()
 
     async def __call__(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:  # noqa: ARG002
         spec = tool.spec
@@ -61,7 +54,7 @@ class McpRunner(BoundRunner):
             async with Client(self._command(target)) as client:
                 yield client
             return
-        transport = _GuardedTransport(self._caller, seconds)
+        transport = _GuardedTransport(self.caller, seconds)
         async with (
             httpx2.AsyncClient(transport=transport, headers=dict(headers), trust_env=False) as http,
             Client(streamable_http_client(target, http_client=http, terminate_on_close=False)) as client,
@@ -69,7 +62,7 @@ class McpRunner(BoundRunner):
             yield client
 
     def _command(self, target: str) -> StdioServerParameters:
-        if target not in self._commands:
+        if target not in self.commands:
             raise DeniedError(
                 f"the command {target!r} may not be started as an MCP server; list it in TOOLCRIB_MCP_COMMANDS",
                 rule="mcp_commands",
