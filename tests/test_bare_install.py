@@ -8,7 +8,9 @@ import pytest
 BARE = """
 import importlib.metadata, re, sys
 
-NEEDED = {"pydantic", "jsonschema-rs", "cloudpickle", "docstring-parser", "idna"}
+NEEDED = {
+    "cloudpickle", "docstring-parser", "idna", "jsonschema-rs", "pydantic", "pydantic-settings", "python-dotenv",
+}
 
 def closure(names):
     found = set()

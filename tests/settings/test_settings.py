@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
-from toolcrib.core.errors import MissingConfigError, SettingsError
-from toolcrib.settings import MASK, Secrets, Settings, describe, is_secret, load_settings
+from toolcrib.core.errors import SettingsError
+from toolcrib.settings import MASK, Secrets, Settings, describe, load_settings
 
 
 def load(tmp_path: Path, toml: str = "", **environ: str) -> Settings:
@@ -57,8 +56,9 @@ def test_the_file_is_looked_for_in_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("environ", "words"),
     [
-        ({"TOOLCRIB_STOER": "memory:"}, "'TOOLCRIB_STOER'; did you mean 'TOOLCRIB_STORE'"),
-        ({"TOOLCRIB_PORT": "http"}, r"'port' \(TOOLCRIB_PORT\) must be a whole number, not 'http'"),
+        ({"TOOLCRIB_STOER": "memory:"}, r"'stoer' \(TOOLCRIB_STOER\); did you mean 'store'"),
+        ({"TOOLCRIB_ENVIRON": "{}"}, r"'environ' \(TOOLCRIB_ENVIRON\)"),
+        ({"TOOLCRIB_PORT": "http"}, r"'port' \(TOOLCRIB_PORT\) must be a whole number \(0 or more\), not 'http'"),
         ({"TOOLCRIB_PORT": "-1"}, "whole number"),
         ({"TOOLCRIB_RATE": "nan"}, "must be a number"),
         ({"TOOLCRIB_POLICY_WEBHOOK_OPEN": "maybe"}, "true or false"),
@@ -78,6 +78,7 @@ def test_a_wrong_variable_is_named(tmp_path: Path, environ: dict[str, str], word
         ("port = true", "whole number"),
         ("host = 1", "must be text"),
         ("seal_keys = [1]", "list of texts"),
+        ("rate = false", "must be a number"),
         ("port =", "cannot be read"),
     ],
 )
@@ -91,6 +92,38 @@ def test_lists_and_flags_in_variables(tmp_path: Path) -> None:
     settings = load(tmp_path, TOOLCRIB_PYTHON_MODULES="a.b, c,", TOOLCRIB_RUN_BUNDLES="off")
     assert settings.python_modules == ("a.b", "c")
     assert settings.run_bundles is False
+
+
+def test_a_command_may_hold_commas_so_a_variable_has_one_a_line(tmp_path: Path) -> None:
+    commands = ("npx server --ports 1,2", "uvx other")
+    assert load(tmp_path, TOOLCRIB_MCP_COMMANDS="\n  npx server --ports 1,2\nuvx other\n").mcp_commands == commands
+    assert load(tmp_path, f"mcp_commands = {list(commands)}").mcp_commands == commands
+
+
+def test_a_wrong_secret_is_not_repeated(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"'s3_session_token' \(.*toolcrib.toml\) must be text") as caught:
+        load(tmp_path, "s3_session_token = 20222")
+    assert "20222" not in str(caught.value)
+
+
+def test_an_option_is_checked_as_well(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"'prot' \(--port\); did you mean 'port'"):
+        load(tmp_path).with_changes("--port", prot=1)
+    with pytest.raises(SettingsError, match=r"'port' \(--port\) must be a whole number"):
+        load(tmp_path).with_changes("--port", port=-1)
+
+
+def test_settings_that_are_made_directly_read_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLCRIB_PORT", "9")
+    monkeypatch.setenv("PORT", "9")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "toolcrib.toml").write_text("port = 9")
+    assert Settings(host="h").port == 8000
+
+
+def test_settings_do_not_change(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        load(tmp_path).port = 1  # type: ignore[misc]
 
 
 def test_everything_is_below_the_data_folder_by_default(tmp_path: Path) -> None:
@@ -123,13 +156,13 @@ def test_secrets_are_masked_wherever_settings_are_shown(tmp_path: Path) -> None:
     assert shown["store"] == f"mongodb://ann:{MASK}@db.example/tools"
     assert shown["seal_keys"] == MASK
     assert shown["events_secret"] == ""
-    assert "hunter2" not in repr(settings)
+    assert "hunter2" not in repr(settings) + str(settings)
     assert "ann" in repr(settings)
 
 
 def test_every_setting_is_described() -> None:
     described = {one.name: one for one in describe()}
-    fields = {item.name for item in dataclasses.fields(Settings)} - {"sources", "environ"}
+    fields = Settings.model_fields.keys() - {"sources", "environ"}
     assert described.keys() == fields
     assert all(
         one.description.endswith(".") and one.variable == f"TOOLCRIB_{one.name.upper()}" for one in described.values()
@@ -150,22 +183,13 @@ def test_the_environment_wins_over_the_env_file(tmp_path: Path) -> None:
     assert secrets("SCRAPERAPI_KEY") == "from-environment"
     assert (secrets("PROXY"), secrets("URL"), secrets("QUOTED")) == ("a b", "http://x/#y", "x # y")
     assert secrets("EMPTY") is secrets("NOTHING") is None
-    assert secrets.require("PROXY") == "a b"
-    assert secrets.missing(["PROXY", "NOTHING"]) == ["NOTHING"]
-    with pytest.raises(MissingConfigError, match="'NOTHING'"):
-        secrets.require("NOTHING")
+    assert "from-environment" not in repr(secrets)
 
 
-def test_listed_secrets_are_masked_by_their_names(tmp_path: Path) -> None:
-    secrets = Secrets(
-        {"A_KEY": "1", "b_secret": "2", "PASSWORD": "3", "TOKEN_X": "4", "REGION": "eu"}, tmp_path / ".env"
-    )
-    assert secrets.listed(["A_KEY", "b_secret", "PASSWORD", "TOKEN_X", "REGION", "NO_KEY"]) == {
-        "A_KEY": MASK, "b_secret": MASK, "PASSWORD": MASK, "TOKEN_X": MASK, "REGION": "eu", "NO_KEY": None,
-    }  # fmt: skip
-    assert is_secret("scraperapi_key")
-    assert not is_secret("REGION")
-    assert "hunter2" not in repr(Secrets({"A_KEY": "hunter2"}, tmp_path / ".env"))
+def test_an_env_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_bytes(b"A=\xff")
+    with pytest.raises(SettingsError, match=r"\.env' cannot be read"):
+        Secrets({}, tmp_path / ".env")("A")
 
 
 def test_the_settings_know_the_secrets(tmp_path: Path) -> None:

@@ -17,9 +17,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from toolcrib.adapters.files import signature
-from toolcrib.adapters.stores.json_file import JsonFileStore
-from toolcrib.bootstrap import file_path, open_index
+from toolcrib.bootstrap import file_path, open_file, open_index
 from toolcrib.catalogue import Catalogue
 from toolcrib.core import stacking
 from toolcrib.core.errors import (
@@ -160,7 +158,7 @@ class ToolRegistry:
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         """Without a ``path``, the file that the settings name: ``~/.thebrain/config/tools.json``."""
         self.path = Path(path if path is not None else load_settings().brain_file).expanduser()
-        self._store = _file_store(self.path)
+        self._store = open_file(self.path, _MetadataCodec())
         self._read: tuple[object, StackingIndex] | None = None
 
     def add_tool(self, metadata: ToolMetadata | Mapping[str, Any], replace: bool = True) -> ToolMetadata:
@@ -215,7 +213,7 @@ class ToolRegistry:
 
     def _tools(self) -> StackingIndex:
         """The file's tools, read again only where the file has changed."""
-        seen = signature(self.path)
+        seen = self._store.generation()
         if self._read is None or self._read[0] != seen:
             records = self._store.query(parse({}))
             self._read = (seen, StackingIndex(ToolSpec.parse(record.document) for record in records))
@@ -248,14 +246,10 @@ class _MetadataCodec:
         return ToolMetadata.parse(entry).to_spec().to_dict()
 
 
-def _file_store(path: Path) -> JsonFileStore:
-    return JsonFileStore(path, codec=_MetadataCodec())
-
-
 def open_catalogue(url: str = "") -> Catalogue:
     """A catalogue over The Brain's file: ``brain:///path``, or the file that the settings name."""
     path = file_path(url) if url.removeprefix("brain:") else Path(load_settings().brain_file).expanduser()
-    store = _file_store(path)
+    store = open_file(path, _MetadataCodec())
     return Catalogue(store, index=open_index(store), bind=_not_runnable)
 
 

@@ -1,7 +1,6 @@
 """Settings: the only reader of the environment and of configuration files."""
 
-from toolcrib.settings.fields import PREFIX, Description, Settings, describe
-from toolcrib.settings.reading import load_settings
-from toolcrib.settings.secrets import MASK, Secrets, is_secret
+from toolcrib.settings.fields import MASK, Description, Settings, describe, load_settings
+from toolcrib.settings.secrets import Secrets
 
-__all__ = ["MASK", "PREFIX", "Description", "Secrets", "Settings", "describe", "is_secret", "load_settings"]
+__all__ = ["MASK", "Description", "Secrets", "Settings", "describe", "load_settings"]

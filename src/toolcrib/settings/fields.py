@@ -2,138 +2,159 @@
 
 from __future__ import annotations
 
-import dataclasses
+import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import quote
 
-from toolcrib.core.errors import SettingsError, did_you_mean
-from toolcrib.settings.secrets import MASK, Secrets
-from toolcrib.settings.values import CONVERTERS
+from pydantic import BeforeValidator, Field, ValidationError
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-PREFIX = "TOOLCRIB_"
+from toolcrib.core.errors import SettingsError, did_you_mean
+from toolcrib.settings.secrets import Secrets
+from toolcrib.settings.sources import PREFIX, Layer, from_file, from_variables, user_folder
+
+MASK = "********"
 _URL_PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*(?=@)")
 
 
-def _setting(default: Any, description: str, *, choices: Sequence[str] = (), secret: bool = False) -> Any:
-    return field(
-        default=default,
-        repr=False,
-        metadata={"description": description, "choices": tuple(choices), "secret": secret},
-    )
+def _refuse_flag(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("true and false are not numbers")
+    return value
 
 
-@dataclass(frozen=True, repr=False)
-class Settings:
+def _split(separator: str) -> Callable[[Any], Any]:
+    def split(value: Any) -> Any:
+        return [part.strip() for part in value.split(separator) if part.strip()] if isinstance(value, str) else value
+
+    return split
+
+
+Whole = Annotated[int, Field(ge=0), BeforeValidator(_refuse_flag)]
+Number = Annotated[float, Field(ge=0, allow_inf_nan=False), BeforeValidator(_refuse_flag)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_split(","))]
+Lines = Annotated[tuple[str, ...], BeforeValidator(_split("\n"))]
+_KINDS: dict[Any, str] = {
+    str: "text",
+    int: "a whole number (0 or more)",
+    float: "a number (0 or more)",
+    bool: "true or false",
+    tuple[str, ...]: "a list of texts",
+}
+
+
+def _set(default: Any, description: str) -> Any:
+    return Field(default, description=description)
+
+
+def _secret(default: Any, description: str) -> Any:
+    return Field(default, description=description, json_schema_extra={"secret": True})
+
+
+class Settings(BaseSettings):
     """Everything that can be set. ``sources`` says where each value came from."""
 
-    data_dir: str = _setting(
-        "", "The folder for everything that is kept; by default toolcrib in the user's data folder."
-    )
-    store: str = _setting(
+    model_config = SettingsConfigDict(frozen=True, extra="forbid")
+
+    data_dir: str = _set("", "The folder for everything that is kept; by default toolcrib in the user's data folder.")
+    store: str = _set(
         "",
         "Where the tools are: memory:, json:///path, sqlite:///path or mongodb://...; "
         "by default a SQLite file in data_dir.",
     )
-    blobs: str = _setting(
+    blobs: str = _set(
         "",
         "Where uploaded bundles are: file:///path, s3://bucket?endpoint=... or memory:; "
         "by default a folder in data_dir.",
     )
-    s3_access_key_id: str = _setting(
-        "", "Access key of the S3 bucket; without it the places that AWS tools look in.", secret=True
-    )
-    s3_secret_access_key: str = _setting("", "Secret key of the S3 bucket.", secret=True)
-    s3_session_token: str = _setting("", "Session token of the S3 bucket.", secret=True)
-    seal_keys: tuple[str, ...] = _setting(
+    s3_access_key_id: str = _secret("", "Access key of the S3 bucket; without it the places that AWS tools look in.")
+    s3_secret_access_key: str = _secret("", "Secret key of the S3 bucket.")
+    s3_session_token: str = _secret("", "Session token of the S3 bucket.")
+    seal_keys: Texts = _secret(
         (),
         "Keys that seal credentials, each 32 bytes in base64; the first seals, all "
         "open. By default one is made in data_dir/keys.",
-        secret=True,
     )
 
-    host: str = _setting("127.0.0.1", "The address that the service listens on.")
-    port: int = _setting(8000, "The port that the service listens on.")
-    public_url: str = _setting("", "The address under which clients reach the service, for links to bundles.")
-    allowed_hosts: tuple[str, ...] = _setting((), "Names that clients may use for the service in the Host header.")
-    allowed_origins: tuple[str, ...] = _setting((), "Web origins whose pages may call the service.")
-    trusted_proxies: tuple[str, ...] = _setting((), "Addresses of proxies whose X-Forwarded-For is believed.")
-    max_body_bytes: int = _setting(4_000_000, "The largest body of a request that is not an upload.")
-    max_upload_bytes: int = _setting(1_000_000_000, "The largest bundle that can be uploaded.")
-    rate: float = _setting(0.0, "Requests a second that each caller may make; 0 means no limit.")
-    burst: float = _setting(
-        0.0, "Requests that a caller may make at once before the rate counts; 0 means twice the rate."
-    )
-    log_level: str = _setting("info", "How much is logged.", choices=("debug", "info", "warning", "error"))
-    workers: int = _setting(1, "How many processes answer requests.")
-    log_requests: bool = _setting(False, "Log every request, not only changes, failures and slow ones.")
-    log_format: str = _setting("text", "Log lines for people or for programs.", choices=("text", "json"))
+    host: str = _set("127.0.0.1", "The address that the service listens on.")
+    port: Whole = _set(8000, "The port that the service listens on.")
+    public_url: str = _set("", "The address under which clients reach the service, for links to bundles.")
+    allowed_hosts: Texts = _set((), "Names that clients may use for the service in the Host header.")
+    allowed_origins: Texts = _set((), "Web origins whose pages may call the service.")
+    trusted_proxies: Texts = _set((), "Addresses of proxies whose X-Forwarded-For is believed.")
+    max_body_bytes: Whole = _set(4_000_000, "The largest body of a request that is not an upload.")
+    max_upload_bytes: Whole = _set(1_000_000_000, "The largest bundle that can be uploaded.")
+    rate: Number = _set(0.0, "Requests a second that each caller may make; 0 means no limit.")
+    burst: Number = _set(0.0, "Requests that a caller may make at once before the rate counts; 0 means twice the rate.")
+    log_level: Literal["debug", "info", "warning", "error"] = _set("info", "How much is logged.")
+    workers: Whole = _set(1, "How many processes answer requests.")
+    log_requests: bool = _set(False, "Log every request, not only changes, failures and slow ones.")
+    log_format: Literal["text", "json"] = _set("text", "Log lines for people or for programs.")
 
-    auth: str = _setting(
-        "auto", "Who must authenticate: everybody, or on loopback nobody.", choices=("auto", "required")
-    )
-    jwt_issuer: str = _setting("", "The issuer of JWT bearer tokens; empty means that none are taken.")
-    jwt_audience: str = _setting("", "The audience that a JWT must name.")
-    jwt_keys: str = _setting(
-        "", "The issuer's public keys: a PEM, a file of one, a JWKS file or the https address of one."
-    )
-    jwt_algorithms: tuple[str, ...] = _setting(("RS256", "ES256", "EdDSA"), "Signature algorithms that are taken.")
-    jwt_role_claim: str = _setting("role", "The claim that holds the role, dotted where it is nested.")
+    auth: Literal["auto", "required"] = _set("auto", "Who must authenticate: everybody, or on loopback nobody.")
+    jwt_issuer: str = _set("", "The issuer of JWT bearer tokens; empty means that none are taken.")
+    jwt_audience: str = _set("", "The audience that a JWT must name.")
+    jwt_keys: str = _set("", "The issuer's public keys: a PEM, a file of one, a JWKS file or the https address of one.")
+    jwt_algorithms: Texts = _set(("RS256", "ES256", "EdDSA"), "Signature algorithms that are taken.")
+    jwt_role_claim: str = _set("role", "The claim that holds the role, dotted if it is nested.")
 
-    policy: str = _setting("allow", "Who decides on changes and runs.", choices=("allow", "cedar", "webhook"))
-    policy_file: str = _setting("", "The Cedar policies, where policy is cedar.")
-    policy_roles: tuple[str, ...] = _setting(
+    policy: Literal["allow", "cedar", "webhook"] = _set("allow", "Who decides on changes and runs.")
+    policy_file: str = _set("", "The Cedar policies, if policy is cedar.")
+    policy_roles: Texts = _set(
         (), "Roles of principals for the Cedar policies, as principal=role: ada=payments, bob=readers."
     )
-    policy_webhook_url: str = _setting(
-        "", "The policy service: asked where policy is webhook, and told of every change."
-    )
-    policy_webhook_secret: str = _setting("", "Signs what the policy service is sent.", secret=True)
-    policy_webhook_open: bool = _setting(False, "Allow what the policy service cannot be asked about.")
-    policy_webhook_timeout: float = _setting(5.0, "Seconds to wait for the policy service.")
-    policy_webhook_cache: float = _setting(
+    policy_webhook_url: str = _set("", "The policy service: asked if policy is webhook, and told of every change.")
+    policy_webhook_secret: str = _secret("", "Signs what the policy service is sent.")
+    policy_webhook_open: bool = _set(False, "Allow what the policy service cannot be asked about.")
+    policy_webhook_timeout: Number = _set(5.0, "Seconds to wait for the policy service.")
+    policy_webhook_cache: Number = _set(
         0.0, "Seconds for which the policy service's answer about an unchanged tool holds; 0 asks every time."
     )
-    events_url: str = _setting("", "Who is told of every change; by default the policy service.")
-    events_secret: str = _setting("", "Signs the events; by default the policy service's secret.", secret=True)
-    events_shape: str = _setting(
-        "event",
-        "The body of an event: as it was committed, or as a Policy DB registers a tool.",
-        choices=("event", "registration"),
+    events_url: str = _set("", "Who is told of every change; by default the policy service.")
+    events_secret: str = _secret("", "Signs the events; by default the policy service's secret.")
+    events_shape: Literal["event", "registration"] = _set(
+        "event", "The body of an event: as it was committed, or as a Policy DB registers a tool."
     )
 
-    python_modules: tuple[str, ...] = _setting(
-        (), "Modules that python bindings may import, with those below them; * means any."
+    python_modules: Texts = _set((), "Modules that python bindings may import, with those below them; * means any.")
+    mcp_commands: Lines = _set(
+        (), "Commands that MCP bindings may start, each word for word; one a line in the variable."
     )
-    allowed_addresses: tuple[str, ...] = _setting(
+    allowed_addresses: Texts = _set(
         (), "What tools may reach though it is not public: host names, IP addresses or networks; * is everything."
     )
-    denied_addresses: tuple[str, ...] = _setting(
+    denied_addresses: Texts = _set(
         (), "What tools may not reach though it is public or allowed: host names, IP addresses or networks."
     )
-    run_bundles: bool = _setting(True, "Whether uploaded bundles may run here, each in its own process.")
-    bundle_user: str = _setting("", "The user that bundles run as, where the service is root: strongly advised there.")
-    bundle_network: bool = _setting(True, "Whether bundles may use the network.")
-    run_timeout: float = _setting(60.0, "Seconds that a catalogued tool may run where it does not say.")
-    highest_safety_level: str = _setting(
-        "high",
-        "What lies above needs approval before it runs.",
-        choices=("safe", "low_risk", "medium", "high", "dangerous"),
+    run_bundles: bool = _set(True, "Whether uploaded bundles may run here, each in its own process.")
+    bundle_user: str = _set("", "The user that bundles run as, if the service is root: strongly advised there.")
+    bundle_network: bool = _set(True, "Whether bundles may use the network.")
+    run_timeout: Number = _set(60.0, "Seconds that a catalogued tool may run if it does not say.")
+    highest_safety_level: Literal["safe", "low_risk", "medium", "high", "dangerous"] = _set(
+        "high", "What lies above needs approval before it runs."
     )
-    plugins_dir: str = _setting("", "A folder of Python files with tools. AIWHISPERER_PLUGINS_DIR is read too.")
-    chromium: str = _setting("", "The Chromium program for the browser tools; by default it is searched for.")
-    brain_file: str = _setting("~/.thebrain/config/tools.json", "The file of the brain command.")
-    env_file: str = _setting(".env", "Values for the required_config of tools that the environment lacks.")
+    plugins_dir: str = _set("", "A folder of Python files with tools. AIWHISPERER_PLUGINS_DIR is read too.")
+    chromium: str = _set("", "The Chromium program for the browser tools; by default it is searched for.")
+    brain_file: str = _set("~/.thebrain/config/tools.json", "The file of the brain command.")
+    env_file: str = _set(".env", "Values for the required_config of tools that the environment lacks.")
 
-    sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
-    environ: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    sources: Mapping[str, str] = {}
+    environ: Mapping[str, str] = {}
 
-    def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value, source in self.in_force() if source != "default")
-        return f"<Settings {given}>"
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: Any, init_settings: PydanticBaseSettingsSource, *_: Any, **__: Any
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Made directly, settings are what they are given; :func:`load_settings` reads."""
+        del settings_cls
+        return (init_settings,)
+
+    def __repr_args__(self) -> Iterable[tuple[str, Any]]:
+        return ((name, value) for name, value, source in self.in_force() if source != "default")
 
     @property
     def data_folder(self) -> Path:
@@ -163,20 +184,29 @@ class Settings:
 
     def with_changes(self, source: str, **changes: Any) -> Settings:
         """A copy with some values set by somebody else, such as an option of the command line; None changes nothing."""
-        given = {name: converted(name, value, source) for name, value in changes.items() if value is not None}
-        sources = {**self.sources, **dict.fromkeys(given, source)}
-        return dataclasses.replace(self, **given, sources=sources)
+        given = {name: value for name, value in changes.items() if value is not None}
+        return _merged([(given, dict.fromkeys(given, source)), (dict(self), self.sources)], self.environ)
 
     def in_force(self) -> list[tuple[str, Any, str]]:
         """Every setting: its name, its value with secrets masked, and where it came from."""
         derived = {"data_dir": str(self.data_folder), "store": self.store_url, "blobs": self.blobs_url}
         return [
-            (name, _shown(name, derived.get(name, getattr(self, name))), self.sources.get(name, "default"))
-            for name in FIELDS
+            (
+                one.name,
+                _shown(derived.get(one.name, getattr(self, one.name)), one.secret),
+                self.sources.get(one.name, "default"),
+            )
+            for one in describe()
         ]
 
 
-@dataclass(frozen=True)
+def load_settings(environ: Mapping[str, str] | None = None, folder: Path | None = None) -> Settings:
+    """What is in force now. Raises SettingsError that names what is unknown or has a wrong value, and its source."""
+    environ = dict(os.environ if environ is None else environ)
+    return _merged([from_variables(environ), from_file(environ, folder or Path.cwd())], environ)
+
+
+@dataclass(frozen=True, slots=True)
 class Description:
     """One setting, for those who read about it."""
 
@@ -189,48 +219,50 @@ class Description:
     secret: bool
 
 
-FIELDS = {item.name: item for item in dataclasses.fields(Settings) if "description" in item.metadata}
-
-
 def describe() -> list[Description]:
     """Every setting there is."""
-    return [
-        Description(
-            name,
-            PREFIX + name.upper(),
-            str(item.type),
-            item.default,
-            item.metadata["description"],
-            item.metadata["choices"],
-            item.metadata["secret"],
-        )
-        for name, item in FIELDS.items()
-    ]
+    return list(_DESCRIPTIONS.values())
 
 
-def user_folder(environ: Mapping[str, str], variable: str, below_home: str) -> Path:
-    named = environ.get(variable, "")
-    if named.startswith("/"):
-        return Path(named)
-    home = environ.get("HOME")
-    return (Path(home) if home else Path.home()) / below_home
+def _described() -> Iterable[Description]:
+    for name, field in Settings.model_fields.items():
+        if field.description:
+            choices = get_args(field.annotation) if field.annotation not in _KINDS else ()
+            kind = _KINDS.get(field.annotation, _KINDS[str])
+            secret = field.json_schema_extra is not None
+            yield Description(name, PREFIX + name.upper(), kind, field.default, field.description, choices, secret)
 
 
-def converted(name: str, value: Any, source: str) -> Any:
-    if name not in FIELDS:
-        raise SettingsError(f"there is no setting {name!r}{did_you_mean(name, FIELDS)}")
-    item = FIELDS[name]
+_DESCRIPTIONS = {one.name: one for one in _described()}
+
+
+def _merged(layers: Sequence[Layer], environ: Mapping[str, str]) -> Settings:
+    """The settings of all layers; the first that has one wins."""
+    sources = {name: where for _, wheres in reversed(layers) for name, where in wheres.items()}
+    unknown = next((name for name in sources if name not in _DESCRIPTIONS), None)
+    if unknown is not None:
+        hint = did_you_mean(unknown, _DESCRIPTIONS)
+        raise SettingsError(f"there is no setting {unknown!r} ({sources[unknown]}){hint}")
+    given = [InitSettingsSource(Settings, dict(values)) for values, _ in layers]
+    known = InitSettingsSource(Settings, {"sources": sources, "environ": environ})
+    sourced: dict[str, Any] = {"_build_sources": ((known, *given), {})}
     try:
-        converted = CONVERTERS[str(item.type)](value)
-    except (TypeError, ValueError) as error:
-        raise SettingsError(f"setting {name!r} ({source}) {error}") from None
-    choices = item.metadata["choices"]
-    if choices and converted not in choices:
-        raise SettingsError(f"setting {name!r} ({source}) is {converted!r}; use one of {', '.join(map(repr, choices))}")
-    return converted
+        return Settings(**sourced)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise _complaint(str(first["loc"][0]), first["input"], sources) from None
 
 
-def _shown(name: str, value: Any) -> Any:
-    if value and FIELDS[name].metadata["secret"]:
+def _complaint(name: str, value: Any, sources: Mapping[str, str]) -> SettingsError:
+    setting = _DESCRIPTIONS[name]
+    where = f"setting {name!r} ({sources.get(name, 'default')})"
+    if setting.choices:
+        return SettingsError(f"{where} is {value!r}; use one of {', '.join(map(repr, setting.choices))}")
+    found = "" if setting.secret else f", not {value!r}"
+    return SettingsError(f"{where} must be {setting.type}{found}")
+
+
+def _shown(value: Any, secret: bool) -> Any:
+    if value and secret:
         return MASK
     return _URL_PASSWORD.sub(rf"\1:{MASK}", value) if isinstance(value, str) else value

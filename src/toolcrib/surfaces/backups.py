@@ -14,18 +14,17 @@ import time
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from toolcrib import __version__
-from toolcrib.bootstrap import open_audit, open_blobs, open_store, open_tokens
+from toolcrib.bootstrap import System, open_system
 from toolcrib.core.errors import ConflictError, InvalidBundleError, StoreError
 from toolcrib.core.query import ALL
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tokens import TokenRecord
-from toolcrib.ports import AuditEvent, Change, Store
+from toolcrib.ports import AuditEvent, Change, Store, Tokens
 from toolcrib.settings import Settings
 
 FORMAT = 1
@@ -47,13 +46,15 @@ class Saved:
 
 def backup(settings: Settings, path: Path) -> Saved:
     """Write a backup to ``path``; it is there complete or not at all. The service may go on meanwhile."""
-    store = open_store(settings.store_url)
     try:
         folder = path.absolute().parent
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=".backup-", delete=False) as file:
+        with (
+            open_system(settings) as system,
+            tempfile.NamedTemporaryFile(dir=folder, prefix=".backup-", delete=False) as file,
+        ):
             try:
                 with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-                    saved = _write(archive, settings, store)
+                    saved = _write(archive, system)
                 file.flush()
                 os.fsync(file.fileno())
                 Path(file.name).replace(path)
@@ -62,30 +63,26 @@ def backup(settings: Settings, path: Path) -> Saved:
                 raise
     except OSError as error:
         raise StoreError(f"the backup {str(path)!r} cannot be written: {error.strerror or error}") from None
-    finally:
-        store.close()
     return saved
 
 
-def _write(archive: zipfile.ZipFile, settings: Settings, store: Store) -> Saved:
+def _write(archive: zipfile.ZipFile, system: System) -> Saved:
     tools = versions = 0
     with archive.open(_TOOLS, "w", force_zip64=True) as file:
-        for name, history in _histories(store):
+        for name, history in _histories(system.store):
             _line(file, {"name": name, "versions": history})
             tools, versions = tools + 1, versions + len(history)
-    blobs = open_blobs(settings)
+    blobs = system.blobs
     keys = sorted(dict(blobs.keys()))
     for key in keys:
         with archive.open(f"{_BLOBS}{key}", "w", force_zip64=True) as file:
             for piece in blobs.open(key):
                 file.write(piece)
-    with closing(open_audit(settings.store_url)) as audit:
-        events = audit.events(limit=_EVERY_EVENT)
+    events = system.audit.events(limit=_EVERY_EVENT)
     with archive.open(_AUDIT, "w", force_zip64=True) as file:
         for event in reversed(events):
             _line(file, event._asdict())
-    with closing(open_tokens(settings)) as kept:
-        tokens = kept.all()
+    tokens = system.tokens.all()
     with archive.open(_TOKENS, "w") as file:
         for record in tokens:
             _line(file, asdict(record))
@@ -133,27 +130,21 @@ def _check_manifest(archive: zipfile.ZipFile, path: Path) -> None:
 
 def _read(archive: zipfile.ZipFile, settings: Settings) -> Saved:
     times = _Times()
-    store = open_store(settings.store_url, clock=times)
-    try:
-        if store.query(ALL, limit=1):
+    with System(settings, clock=times) as system:
+        if system.store.query(ALL, limit=1):
             raise ConflictError("the store holds tools already; restore into an empty one")
-        blobs = open_blobs(settings)
         keys = [name for name in archive.namelist() if name.startswith(_BLOBS)]
         for name in keys:
             with archive.open(name) as file:
-                blobs.put(name.removeprefix(_BLOBS), file)  # type: ignore[arg-type]
-        tools = versions = 0
+                system.blobs.put(name.removeprefix(_BLOBS), file)  # type: ignore[arg-type]
+        tools = versions = events = 0
         for kept in _lines(archive, _TOOLS):
-            versions += _replay(store, times, kept["name"], kept["versions"])
+            versions += _replay(system.store, times, kept["name"], kept["versions"])
             tools += 1
-    finally:
-        store.close()
-    events = 0
-    with closing(open_audit(settings.store_url)) as audit:
         for event in _lines(archive, _AUDIT):
-            audit.record(AuditEvent(**event))
+            system.audit.record(AuditEvent(**event))
             events += 1
-    return Saved(tools, versions, len(keys), events, _restore_tokens(archive, settings))
+        return Saved(tools, versions, len(keys), events, _restore_tokens(archive, system.tokens))
 
 
 class _Times:
@@ -177,14 +168,13 @@ def _replay(store: Store, times: _Times, name: str, history: list[dict[str, Any]
     return len(history)
 
 
-def _restore_tokens(archive: zipfile.ZipFile, settings: Settings) -> int:
-    with closing(open_tokens(settings)) as tokens:
-        known = {record.digest for record in tokens.all()}
-        records = [TokenRecord(**line) for line in _lines(archive, _TOKENS)]
-        for record in records:
-            if record.digest not in known:
-                tokens.add(record)
-        return len(records)
+def _restore_tokens(archive: zipfile.ZipFile, tokens: Tokens) -> int:
+    known = {record.digest for record in tokens.all()}
+    records = [TokenRecord(**line) for line in _lines(archive, _TOKENS)]
+    for record in records:
+        if record.digest not in known:
+            tokens.add(record)
+    return len(records)
 
 
 def _line(file: IO[bytes], value: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""``toolcrib doctor``: is everything there that the service needs, and does it work?"""
+"""``toolcrib doctor``: does the service have everything that it needs, and does it work?"""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import io
 import shutil
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from toolcrib.bootstrap import open_blobs, open_catalogue, open_tokens
+from toolcrib.bootstrap import System, open_system
 from toolcrib.catalogue import Catalogue
 from toolcrib.core.errors import ToolcribError
 from toolcrib.settings import Settings
@@ -24,7 +24,7 @@ _MANY_WAITING = 100
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at; ``detail`` says what was found, and what to do where it is not well."""
+    """One thing that was looked at; ``detail`` says what was found, and what to do if it is not well."""
 
     name: str
     health: Health
@@ -33,18 +33,11 @@ class Check:
 
 def doctor(settings: Settings) -> list[Check]:
     """Every check, in order. None of them raises, and none changes anything that lasts."""
-    checks = [_checked("python", _python), _checked("data folder", lambda: _data_folder(settings))]
-    try:
-        catalogue = open_catalogue(settings=settings)
-    except (ToolcribError, OSError) as error:
-        checks.append(Check("store", "failed", str(error)))
-    else:
-        try:
-            checks += [_checked(name, look) for name, look in _of_catalogue(catalogue, settings)]
-        finally:
-            catalogue.close()
-    checks.append(_checked("blobs", lambda: _blobs(settings)))
-    checks.append(_checked("access", lambda: _access(settings)))
+    with open_system(settings) as system:
+        checks = [_checked("python", _python), _checked("data folder", lambda: _data_folder(settings))]
+        checks += _of_catalogue(system)
+        checks.append(_checked("blobs", lambda: _blobs(system)))
+        checks.append(_checked("access", lambda: _access(system)))
     return checks
 
 
@@ -70,12 +63,18 @@ def _data_folder(settings: Settings) -> tuple[Health, str]:
     return health, f"{folder} is writable, {free / (1 << 30):.1f} GiB free"
 
 
-def _of_catalogue(catalogue: Catalogue, settings: Settings) -> Iterator[tuple[str, Callable[[], tuple[Health, str]]]]:
-    yield "store", lambda: _store(catalogue, settings)
-    yield "audit", lambda: _audit(catalogue)
-    yield "credentials", lambda: _credentials(catalogue)
-    yield "policy", lambda: ("ok", settings.policy)
-    yield "outbox", lambda: _outbox(catalogue)
+def _of_catalogue(system: System) -> list[Check]:
+    try:
+        catalogue = system.catalogue
+    except (ToolcribError, OSError) as error:
+        return [Check("store", "failed", str(error))]
+    return [
+        _checked("store", lambda: _store(catalogue, system.settings)),
+        _checked("audit", lambda: _audit(catalogue)),
+        _checked("credentials", lambda: _credentials(catalogue)),
+        _checked("policy", lambda: ("ok", system.settings.policy)),
+        _checked("outbox", lambda: _outbox(catalogue)),
+    ]
 
 
 def _store(catalogue: Catalogue, settings: Settings) -> tuple[Health, str]:
@@ -107,26 +106,23 @@ def _outbox(catalogue: Catalogue) -> tuple[Health, str]:
     return health, f"{len(waiting)} events wait for delivery{f'; the last error was: {error}' if error else ''}"
 
 
-def _blobs(settings: Settings) -> tuple[Health, str]:
-    blobs = open_blobs(settings)
+def _blobs(system: System) -> tuple[Health, str]:
+    blobs, where = system.blobs, shown(system.settings.blobs_url)
     key = f"doctor/{uuid.uuid4().hex}"
     blobs.put(key, io.BytesIO(b"probe"))
     try:
         if b"".join(blobs.open(key)) != b"probe":
-            return "failed", f"{shown(settings.blobs_url)} does not give back what was put there"
+            return "failed", f"{where} does not give back what was put there"
     finally:
         blobs.delete(key)
-    return "ok", f"{shown(settings.blobs_url)} can be written and read"
+    return "ok", f"{where} can be written and read"
 
 
-def _access(settings: Settings) -> tuple[Health, str]:
-    tokens = open_tokens(settings)
-    try:
-        access = access_of(settings, tokens)
-        bearer_of(settings)
-        count = len(tokens.all())
-    finally:
-        tokens.close()
+def _access(system: System) -> tuple[Health, str]:
+    settings = system.settings
+    access = access_of(settings, system.tokens)
+    bearer_of(settings)
+    count = len(system.tokens.all())
     if access.open_to_local:
         return "ok", f"bound to {settings.host}: open to every program of this machine, closed to all others"
     if not is_loopback(settings.host) and not settings.public_url.startswith("https://"):

@@ -19,13 +19,11 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from toolcrib import __version__
-from toolcrib.bootstrap import calls_of, open_blobs, open_catalogue, open_outbox, open_tokens, seed_samples
+from toolcrib.bootstrap import System, open_system, seed_samples
 from toolcrib.calling.blocking import in_thread
-from toolcrib.calling.call import Calls
-from toolcrib.catalogue import Catalogue
 from toolcrib.catalogue.bundles import collect_orphans
 from toolcrib.core.errors import MissingDependencyError, SettingsError, ToolcribError, UnavailableError
 from toolcrib.core.roles import Role
@@ -35,8 +33,6 @@ from toolcrib.surfaces.auth import Access, Guard
 from toolcrib.surfaces.logs import log_config
 
 if TYPE_CHECKING:
-    from toolcrib.adapters.outbox import OutboxDeliverer
-    from toolcrib.ports import AuditLog, Blobs
     from toolcrib.surfaces.auth.bearer import Bearer
     from toolcrib.surfaces.mcp import HttpDoor
     from toolcrib.surfaces.rest import Application
@@ -88,19 +84,12 @@ def check_start(settings: Settings, *, sample: bool = False) -> None:
     from toolcrib.surfaces.rest.uploads import discard_leftovers
 
     _check_port(settings.host, settings.port)
-    tokens = open_tokens(settings)
-    try:
-        access_of(settings, tokens)
+    with open_system(settings) as system:
+        access_of(settings, system.tokens)
         bearer_of(settings)
-    finally:
-        tokens.close()
-    catalogue = open_catalogue(settings=settings)
-    try:
-        catalogue.store.ping()
+        system.catalogue.store.ping()
         if sample:
-            seed_samples(catalogue)
-    finally:
-        catalogue.close()
+            seed_samples(system.catalogue)
     with suppress(OSError):
         discard_leftovers(settings.data_folder / "incoming")
 
@@ -117,36 +106,33 @@ def application(settings: Settings) -> Application:
     from toolcrib.surfaces.rest import Limits, Service, create_application
     from toolcrib.surfaces.rest.metrics import Metrics
 
-    blobs = open_blobs(settings)
-    catalogue = open_catalogue(settings=settings)
-    calls = calls_of(catalogue, settings)
-    tokens = open_tokens(settings)
+    system = open_system(settings)
     service = Service(
-        catalogue=catalogue,
-        calls=calls,
-        guard=Guard(access_of(settings, tokens), tokens, bearer_of(settings)),
+        catalogue=system.catalogue,
+        calls=system.calls,
+        guard=Guard(access_of(settings, system.tokens), system.tokens, bearer_of(settings)),
         spool=settings.data_folder / "incoming",
         public_url=settings.service_url,
         metrics=Metrics(__version__),
-        blobs=blobs,
-        audit=cast("AuditLog", catalogue.audit),  # every audit that bootstrap opens can be asked
+        blobs=system.blobs,
+        audit=system.audit,
         limits=Limits(json_bytes=settings.max_body_bytes, upload_bytes=settings.max_upload_bytes),
         version=__version__,
         log_requests=settings.log_requests,
     )
-    door = _mcp_door(catalogue, calls)
-    start, stop = _lifetime(catalogue, blobs, tokens, open_outbox(settings, catalogue.store), door)
+    door = _mcp_door(system)
+    start, stop = _lifetime(system, door)
     return create_application(
         service, mounts={"/mcp": (Role.PUBLISHER, door)} if door else None, start=start, stop=stop
     )
 
 
-def _mcp_door(catalogue: Catalogue, calls: Calls) -> HttpDoor | None:
+def _mcp_door(system: System) -> HttpDoor | None:
     """The MCP door where its SDK is installed; the service does without it otherwise."""
     from toolcrib.surfaces.mcp import CatalogueToolbox, HttpDoor
 
     try:
-        return HttpDoor(CatalogueToolbox(catalogue, calls))
+        return HttpDoor(CatalogueToolbox(system.catalogue, system.calls))
     except MissingDependencyError:
         return None
 
@@ -182,16 +168,16 @@ def bearer_of(settings: Settings) -> Bearer | None:
 
 
 def _lifetime(
-    catalogue: Catalogue, blobs: Blobs, tokens: Tokens, outbox: OutboxDeliverer | None, door: HttpDoor | None
+    system: System, door: HttpDoor | None
 ) -> tuple[Callable[[], Awaitable[None]], Callable[[], Awaitable[None]]]:
     background: list[asyncio.Task[None]] = []
 
     async def start() -> None:
         if door is not None:
             await door.open()
-        background.append(asyncio.create_task(_collect_orphans(catalogue, blobs)))
-        if outbox is not None:
-            outbox.start()
+        background.append(asyncio.create_task(_collect_orphans(system)))
+        if system.outbox is not None:
+            system.outbox.start()
 
     async def stop() -> None:
         for task in background:
@@ -199,20 +185,19 @@ def _lifetime(
         await asyncio.gather(*background, return_exceptions=True)
         if door is not None:
             await door.close()
-        if outbox is not None:
-            await in_thread(outbox.stop)
-        await in_thread(catalogue.close)
-        tokens.close()
+        if system.outbox is not None:
+            await in_thread(system.outbox.stop)
+        await in_thread(system.close)
 
     return start, stop
 
 
-async def _collect_orphans(catalogue: Catalogue, blobs: Blobs) -> None:
+async def _collect_orphans(system: System) -> None:
     """Bundles that no tool names: left by a crash between the blob and the record."""
     while True:
         await asyncio.sleep(_ORPHAN_SECONDS)
         try:
-            removed = await in_thread(collect_orphans, blobs, catalogue.store)
+            removed = await in_thread(collect_orphans, system.blobs, system.store)
         except ToolcribError as error:
             logger.warning("orphaned bundles could not be collected: %s", error)
         else:
@@ -233,7 +218,7 @@ def _check_port(host: str, port: int) -> None:
             probe.bind(address)
         except OSError as error:
             raise UnavailableError(
-                f"port {port} of {host!r} cannot be had: {error.strerror or error}; choose another with --port"
+                f"port {port} of {host!r} is not free: {error.strerror or error}; choose another with --port"
             ) from None
 
 

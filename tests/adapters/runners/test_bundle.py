@@ -18,7 +18,7 @@ from tests.support.timing import quickest
 from toolcrib import Tool, ToolContext, ToolSpec
 from toolcrib.adapters.blobs import open_blobs
 from toolcrib.adapters.runners.bound import bound_tool
-from toolcrib.adapters.runners.bundle import BundleHouse, BundleRunner
+from toolcrib.adapters.runners.bundle import BundleRunner
 from toolcrib.adapters.runners.sandbox import Sandbox, SandboxLimits
 from toolcrib.adapters.runners.unpacking import BundleCache
 from toolcrib.core.errors import (
@@ -43,8 +43,10 @@ class Bench:
         self.scratch = folder / "scratch"
         self.scratch.mkdir(exist_ok=True)
         self.cache_folder = folder / "cache"
-        cache = BundleCache(self.blobs, self.cache_folder)
-        self.house = BundleHouse(cache, Sandbox(limits, scratch=self.scratch), **options)
+        self.credentials: Mapping[str, Any] = {}
+        self.cache = BundleCache(self.blobs, self.cache_folder)
+        self.sandbox = Sandbox(limits, scratch=self.scratch)
+        self.runner = BundleRunner(self.cache, self.sandbox, credentials=lambda _: self.credentials, **options)
 
     def tool(self, code: bytes, credentials: Mapping[str, Any] | None = None, **fields: Any) -> Tool:
         digest = hashlib.sha256(code).hexdigest()
@@ -61,7 +63,8 @@ class Bench:
                 **fields,
             }
         )
-        return bound_tool(spec, BundleRunner(self.house, lambda: credentials or {}))
+        self.credentials = credentials or {}
+        return bound_tool(spec, self.runner)
 
     def python(self, body: str, **fields: Any) -> Tool:
         lines = "\n".join(f"        {line}" for line in body.splitlines())
@@ -197,7 +200,7 @@ async def test_a_bundle_is_killed_at_its_deadline_with_what_it_started(bench: Be
             await tool.execute({})
 
     assert 0.8 <= await quickest(attempt, enough=1.05) < 1.05
-    if bench.house.sandbox.contains_escapees:
+    if bench.sandbox.contains_escapees:
         before = mark.read_text()
         await asyncio.sleep(0.2)
         assert mark.read_text() == before
@@ -290,7 +293,7 @@ async def test_it_is_unpacked_once_and_again_when_the_cache_is_gone(bench: Bench
     first = await tool.execute({})
     assert await tool.execute({}) == first
     for path in bench.cache_folder.iterdir():
-        bench.house.cache.forget(path.name)
+        bench.cache.forget(path.name)
     assert isinstance(await tool.execute({}), int)
     assert len(list(bench.cache_folder.iterdir())) == 1
 

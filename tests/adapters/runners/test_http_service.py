@@ -52,7 +52,9 @@ def service(caller: HttpCaller, url: str, secrets: dict[str, Any] | None = None,
             **fields,
         }
     )
-    return bound_tool(spec, HttpServiceRunner(caller, lambda: secrets or {}, default_seconds=5, max_bytes=10_000))
+    return bound_tool(
+        spec, HttpServiceRunner(caller, credentials=lambda _: secrets or {}, default_seconds=5, max_bytes=10_000)
+    )
 
 
 async def test_arguments_go_out_and_the_answer_comes_back(receiver: Receiver, caller: HttpCaller) -> None:

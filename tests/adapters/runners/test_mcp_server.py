@@ -77,10 +77,10 @@ def caller() -> Iterator[HttpCaller]:
     caller.close()
 
 
-def remote(caller: HttpCaller, binding: str, name: str = "add", commands: tuple[str, ...] = (), **fields: Any) -> Tool:
+def remote(caller: HttpCaller, binding: str, name: str = "add", **fields: Any) -> Tool:
     parameters = {"type": "object"}
     fields = {"name": name, "description": "x", "parameters": parameters, "binding": {"mcp": binding}, **fields}
-    return bound_tool(ToolSpec(**fields), McpRunner(caller, commands=commands))
+    return bound_tool(ToolSpec(**fields), McpRunner(caller))
 
 
 async def test_a_tool_over_http(caller: HttpCaller, server_url: str) -> None:
@@ -113,11 +113,18 @@ async def test_internal_servers_are_refused(server_url: str) -> None:
     caller.close()
 
 
-async def test_a_command_runs_only_where_it_is_listed(caller: HttpCaller, script: Path) -> None:
+async def test_a_command_runs_only_if_the_settings_list_it(script: Path, tmp_path: Path) -> None:
     command = f"{sys.executable} {script}"
-    with pytest.raises(DeniedError, match="do not list"):
-        await remote(caller, command).execute({"a": 1, "b": 1})
-    assert await remote(caller, command, commands=(command,)).execute({"a": 1, "b": 1}) == {"sum": 2}
+    settings = Settings(data_dir=str(tmp_path), mcp_commands=(command,))
+    catalogue = open_catalogue("memory:", settings)
+    for name, target in {"add": command, "other": f"{command} "}.items():
+        binding = {"mcp": f"{target}#add"}
+        catalogue.publish({"name": name, "description": "Adds.", "binding": binding, "parameters": {}})
+    assert await catalogue.tool("add").execute({"a": 1, "b": 1}) == {"sum": 2}
+    with pytest.raises(DeniedError, match="list it in TOOLCRIB_MCP_COMMANDS") as refused:
+        await catalogue.tool("other").execute({"a": 1, "b": 1})
+    assert refused.value.rule == "mcp_commands"
+    catalogue.close()
 
 
 async def test_a_catalogued_tool_of_an_mcp_server_runs(server_url: str, tmp_path: Path) -> None:

@@ -221,7 +221,7 @@ def test_the_configuration_says_where_it_comes_from_and_hides_secrets(cli: Cli, 
     monkeypatch.setenv("TOOLCRIB_PROT", "1")
     refused = cli("config")
     assert refused.status == 4
-    assert "'TOOLCRIB_PORT'" in one_sentence(refused)
+    assert "'prot' (TOOLCRIB_PROT); did you mean 'port'?" in one_sentence(refused)
 
 
 def test_a_tool_can_come_from_standard_input(cli: Cli, monkeypatch: pytest.MonkeyPatch):

@@ -11,6 +11,8 @@ from tests.support.website import serve_site
 from tests.surfaces.cli.conftest import BIN, Cli, one_sentence
 from tests.surfaces.cli.test_program import terminal
 
+from toolcrib.bootstrap import open_system
+
 ROOT = Path(__file__).parents[3]
 
 PLUGIN = '''
@@ -198,3 +200,31 @@ def test_browser_tools_reach_public_addresses_only(
         assert not site.hits
         monkeypatch.setenv("TOOLCRIB_ALLOWED_ADDRESSES", "127.0.0.1")
         assert cli("tools", "run", "goto", "--url", site.url).json["status"] == 200
+
+
+@pytest.mark.usefixtures("plugins")
+def test_every_run_is_on_record(cli: Cli):
+    cli("tools", "add", "--samples")
+    cli("tools", "run", "add", "--a", "1")
+    cli("tools", "run", "nobody", "--whatever", "1")
+    cli("tools", "run", "scrapy")
+    cli("tools", "run", "wipe", "--folder", "/")
+    with open_system() as system:
+        events = system.audit.events(action="run")
+    assert [(event.tool, event.outcome, event.detail) for event in reversed(events)] == [
+        ("add", "attempt", ""),
+        ("add", "done", ""),
+        ("nobody", "attempt", ""),
+        ("nobody", "failed", "tool_not_found"),
+        ("scrapy", "attempt", ""),
+        ("scrapy", "failed", "invalid_tool"),
+        ("wipe", "attempt", ""),
+        ("wipe", "refused", "approval_required"),
+    ]
+
+
+@pytest.mark.usefixtures("plugins")
+def test_a_tool_that_is_not_there_has_no_arguments_to_complain_about(cli: Cli):
+    answer = cli("tools", "run", "ad", "--no-such", "option")
+    assert answer.status == 3
+    assert "no tool is called 'ad'; did you mean 'add'?" in one_sentence(answer)

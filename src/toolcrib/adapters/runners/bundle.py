@@ -10,17 +10,18 @@ A caller that sets ``command`` in the context's values reaches ``execute_command
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import signal
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from toolcrib.adapters.runners.bound import Credentials, no_credentials
+from toolcrib.adapters.runners.bound import BoundRunner
 from toolcrib.adapters.runners.sandbox import Ended, Sandbox
 from toolcrib.adapters.runners.unpacking import BundleCache, Unpacked
+from toolcrib.calling.blocking import in_thread
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import (
     DeniedError,
@@ -36,32 +37,20 @@ from toolcrib.core.tool import Tool
 from toolcrib.formats.bundle import bundle_digest
 from toolcrib.formats.toolentry import spec_to_entry
 
-DEFAULT_SECONDS = 300.0
 _MAX_ARGUMENT_BYTES = 128 * 1024 - 1
 """What Linux takes as one argument of a command."""
 
 
-class BundleHouse:
-    """Where bundles are run: a cache, a sandbox, and how many may run at once."""
+@dataclass(eq=False)
+class BundleRunner(BoundRunner):
+    """Runs bundles out of a cache in a sandbox, so many at once."""
 
-    def __init__(self, cache: BundleCache, sandbox: Sandbox, *, max_running: int = 16) -> None:
-        self.cache = cache
-        self.sandbox = sandbox
-        self.max_running = max_running
-        self.running = threading.BoundedSemaphore(max_running)
+    cache: BundleCache
+    sandbox: Sandbox
+    max_running: int = 16
 
-
-class BundleRunner:
-    def __init__(
-        self,
-        house: BundleHouse,
-        credentials: Credentials = no_credentials,
-        *,
-        default_seconds: float = DEFAULT_SECONDS,
-    ) -> None:
-        self._house = house
-        self._credentials = credentials
-        self._default_seconds = default_seconds
+    def __post_init__(self) -> None:
+        self._running = threading.BoundedSemaphore(self.max_running)
 
     async def __call__(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
         spec = tool.spec
@@ -72,31 +61,26 @@ class BundleRunner:
                 f"the code of {spec.name!r} is not here but at {link!r}; upload it as a bundle",
                 rule="uploaded bundles only",
             )
-        house = self._house
-        if not house.running.acquire(blocking=False):
-            raise ToolBusyError(f"{house.max_running} bundles are running already; try {spec.name!r} again later")
+        if not self._running.acquire(blocking=False):
+            raise ToolBusyError(f"{self.max_running} bundles are running already; try {spec.name!r} again later")
         try:
             try:
-                unpacked = await asyncio.to_thread(house.cache.get, digest)
+                unpacked = await in_thread(self.cache.get, digest)
             except (InvalidBundleError, ToolNotFoundError) as error:
                 raise ToolFailedError(spec.name, _first_line(error), cause_type=type(error).__name__) from None
             return await self._run(spec, unpacked, arguments, str(context.values.get("command", "")))
         finally:
-            house.running.release()
+            self._running.release()
 
     async def _run(self, spec: ToolSpec, unpacked: Unpacked, arguments: dict[str, Any], command: str) -> Any:
-        seconds = spec.timeout_seconds or self._default_seconds
-        secrets = dict(await asyncio.to_thread(self._credentials)) if spec.credentials else {}
+        seconds = self.seconds_for(spec)
+        secrets = await self.open_credentials(spec)
         call, environment = _call(spec, unpacked.kind, arguments, command, secrets)
-        ended = await self._house.sandbox.run(
-            unpacked.kind, unpacked.path, call, seconds=seconds, environment=environment
-        )
+        ended = await self.sandbox.run(unpacked.kind, unpacked.path, call, seconds=seconds, environment=environment)
         if ended.timed_out:
             raise ToolTimeoutError(spec.name, seconds)
         if ended.too_large:
-            raise ToolFailedError(
-                spec.name, f"its result is larger than {self._house.sandbox.limits.output_bytes:,} bytes"
-            )
+            raise ToolFailedError(spec.name, f"its result is larger than {self.sandbox.limits.output_bytes:,} bytes")
         if unpacked.kind == "program":
             return _program_result(spec.name, ended)
         return _python_result(spec.name, ended, unpacked.requirements)

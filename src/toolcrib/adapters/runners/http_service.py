@@ -16,69 +16,46 @@ Any other one is refused, so that no secret is silently left out.
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.adapters.http import DEFAULT_MAX_BYTES, HttpCaller, Reply
-from toolcrib.adapters.runners.bound import Credentials, no_credentials
+from toolcrib.adapters.runners.bound import BoundRunner
 from toolcrib.core.context import ToolContext
-from toolcrib.core.errors import (
-    MissingConfigError,
-    ToolFailedError,
-    ToolTimeoutError,
-    ToolValidationError,
-    UnavailableError,
-)
+from toolcrib.core.errors import MissingConfigError, ToolFailedError
 from toolcrib.core.tool import Tool
 
-DEFAULT_SECONDS = 60.0
 _KNOWN = frozenset({"headers", "bearer_token", "username", "password", "api_key"})
 
 
-class HttpServiceRunner:
+@dataclass(eq=False)
+class HttpServiceRunner(BoundRunner):
     """POSTs the arguments to ``binding.service_url``.
 
     A refused address is a DeniedError; no answer, a redirect, a status that is not 2xx and too large an answer are
     ToolFailedErrors.
     """
 
-    def __init__(
-        self,
-        caller: HttpCaller,
-        credentials: Credentials = no_credentials,
-        *,
-        default_seconds: float = DEFAULT_SECONDS,
-        max_bytes: int = DEFAULT_MAX_BYTES,
-    ) -> None:
-        self._caller = caller
-        self._credentials = credentials
-        self._default_seconds = default_seconds
-        self._max_bytes = max_bytes
+    caller: HttpCaller
+    max_bytes: int = DEFAULT_MAX_BYTES
 
     async def __call__(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
         spec = tool.spec
-        seconds = spec.timeout_seconds or self._default_seconds
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "toolcrib"}
         if context.principal:
             headers["Toolcrib-Principal"] = context.principal.encode("ascii", "backslashreplace").decode()
-        try:
-            async with asyncio.timeout(seconds):
-                if spec.credentials:
-                    headers |= credential_headers(spec.name, await asyncio.to_thread(self._credentials))
-                reply = await self._caller.post(
-                    spec.binding.service_url,
-                    json.dumps(arguments).encode(),
-                    headers,
-                    seconds=seconds,
-                    max_bytes=self._max_bytes,
-                )
-        except TimeoutError:
-            raise ToolTimeoutError(spec.name, seconds) from None
-        except (UnavailableError, ToolValidationError) as error:
-            raise ToolFailedError(spec.name, str(error), cause_type=type(error).__name__) from None
+        async with self.deadline(spec) as seconds:
+            headers |= credential_headers(spec.name, await self.open_credentials(spec))
+            reply = await self.caller.post(
+                spec.binding.service_url,
+                json.dumps(arguments).encode(),
+                headers,
+                seconds=seconds,
+                max_bytes=self.max_bytes,
+            )
         return _result(spec.name, reply)
 
 

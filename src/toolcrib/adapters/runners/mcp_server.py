@@ -2,29 +2,22 @@
 
 ``binding.mcp`` is the address of a server (``https://host/mcp``) or a command that starts one on its standard streams.
 The tool has its own name there unless the binding ends in ``#other-name``. A command comes from whoever published the
-tool, so it is started only where the settings list it word for word.
+tool, so it is started only if the setting ``mcp_commands`` lists it word for word.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import shlex
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.adapters.http import DEFAULT_MAX_BYTES, HttpCaller
-from toolcrib.adapters.runners.bound import Credentials, no_credentials
+from toolcrib.adapters.runners.bound import BoundRunner
 from toolcrib.adapters.runners.http_service import credential_headers
 from toolcrib.core.context import ToolContext
-from toolcrib.core.errors import (
-    DeniedError,
-    MissingDependencyError,
-    ToolcribError,
-    ToolFailedError,
-    ToolTimeoutError,
-    UnavailableError,
-)
+from toolcrib.core.errors import DeniedError, MissingDependencyError, ToolcribError, ToolFailedError
 from toolcrib.core.tool import Tool
 
 try:
@@ -35,36 +28,24 @@ try:
 except ImportError as error:
     raise MissingDependencyError("the MCP SDK", "pip install 'toolcrib[mcp]'") from error
 
-DEFAULT_SECONDS = 60.0
 
-
-class McpRunner:
+@dataclass(eq=False)
+class McpRunner(BoundRunner):
     """One connection per call: a tool call holds no session open."""
 
-    def __init__(
-        self,
-        caller: HttpCaller,
-        credentials: Credentials = no_credentials,
-        *,
-        commands: Sequence[str] = (),
-        default_seconds: float = DEFAULT_SECONDS,
-    ) -> None:
-        self._caller = caller
-        self._credentials = credentials
-        self._commands = frozenset(commands)
-        self._default_seconds = default_seconds
+    caller: HttpCaller
+    commands: Sequence[str] = ()
 
     async def __call__(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:  # noqa: ARG002
         spec = tool.spec
-        seconds = spec.timeout_seconds or self._default_seconds
         target, _, remote_name = spec.binding.mcp.partition("#")
-        secrets = await asyncio.to_thread(self._credentials) if spec.credentials else {}
-        headers = credential_headers(spec.name, secrets)
-        try:
-            async with asyncio.timeout(seconds), self._client(target, headers, seconds) as client:
-                answer = await client.call_tool(remote_name or spec.name, arguments)
-        except (ToolcribError, MCPError, OSError, httpx2.HTTPError, ExceptionGroup) as error:
-            raise _failure(spec.name, seconds, _leaf(error)) from None
+        async with self.deadline(spec) as seconds:
+            headers = credential_headers(spec.name, await self.open_credentials(spec))
+            try:
+                async with self._client(target, headers, seconds) as client:
+                    answer = await client.call_tool(remote_name or spec.name, arguments)
+            except (MCPError, OSError, httpx2.HTTPError, ExceptionGroup) as error:
+                raise _failure(spec.name, error) from None
         return _value(spec.name, answer)
 
     @contextlib.asynccontextmanager
@@ -73,7 +54,7 @@ class McpRunner:
             async with Client(self._command(target)) as client:
                 yield client
             return
-        transport = _GuardedTransport(self._caller, seconds)
+        transport = _GuardedTransport(self.caller, seconds)
         async with (
             httpx2.AsyncClient(transport=transport, headers=dict(headers), trust_env=False) as http,
             Client(streamable_http_client(target, http_client=http, terminate_on_close=False)) as client,
@@ -81,10 +62,10 @@ class McpRunner:
             yield client
 
     def _command(self, target: str) -> StdioServerParameters:
-        if target not in self._commands:
+        if target not in self.commands:
             raise DeniedError(
-                f"the MCP server {target!r} is a command that the settings do not list; tools cannot start it",
-                rule="listed commands only",
+                f"the command {target!r} may not be started as an MCP server; list it in TOOLCRIB_MCP_COMMANDS",
+                rule="mcp_commands",
             )
         program, *words = shlex.split(target)
         return StdioServerParameters(command=program, args=words)
@@ -123,16 +104,10 @@ def _value(name: str, answer: CallToolResult) -> Any:
     return [part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in answer.content]
 
 
-def _leaf(error: BaseException) -> BaseException:
-    """The SDK works in task groups, which wrap what went wrong."""
+def _failure(name: str, error: BaseException) -> BaseException:
+    """What went wrong, out of the task groups that the SDK works in."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return error
-
-
-def _failure(name: str, seconds: float, error: BaseException) -> ToolcribError:
-    if isinstance(error, TimeoutError):
-        return ToolTimeoutError(name, seconds)
-    if isinstance(error, ToolcribError) and not isinstance(error, UnavailableError):
+    if isinstance(error, ToolcribError | TimeoutError):
         return error
     return ToolFailedError(name, f"its MCP server failed: {error}", cause_type=type(error).__name__)

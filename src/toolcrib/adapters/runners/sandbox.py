@@ -24,6 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from toolcrib.calling.blocking import in_thread
 from toolcrib.core.errors import SettingsError
 
 _HOST = Path(__file__).with_name("bundle_host.py")
@@ -59,7 +60,7 @@ class Ended:
 
 
 class Sandbox:
-    """Runs ``bundle_host.py`` under the limits. SettingsError where the limits cannot be had."""
+    """Runs ``bundle_host.py`` under the limits. Raises SettingsError if the machine does not allow them."""
 
     def __init__(self, limits: SandboxLimits | None = None, *, scratch: Path | None = None) -> None:
         self.limits = limits or SandboxLimits()
@@ -69,7 +70,7 @@ class Sandbox:
 
     @property
     def contains_escapees(self) -> bool:
-        """Whether a kill also reaches processes that left their group: where a process namespace can be had."""
+        """Whether a kill also reaches processes that left their group: if it has a process namespace of its own."""
         return bool(self._prefix)
 
     async def run(
@@ -78,7 +79,7 @@ class Sandbox:
         """Run until it ends or ``seconds`` have passed; then it is dead, and its folder is gone."""
         if self._ids is not None:
             _check_reachable(code, self.limits.user, self._ids)
-        folder = await asyncio.to_thread(self._prepared, call)
+        folder = await in_thread(self._prepared, call)
         try:
             command = [*self._prefix, sys.executable, "-I", "-B", "-X", "utf8", str(_HOST), kind, str(code)]
             process = await self._started(command, folder, environment)
@@ -86,7 +87,7 @@ class Sandbox:
             content, too_large = _read_output(folder / _OUTPUT, self.limits.output_bytes)
             return Ended(process.returncode or 0, content, _tail(folder / "messages"), timed_out, too_large)
         finally:
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            await in_thread(shutil.rmtree, folder, ignore_errors=True)
 
     def _prepared(self, call: Mapping[str, Any]) -> Path:
         """A folder with the question for the process, and a folder in it where the process may write."""
@@ -190,5 +191,7 @@ def _namespaces(network: bool) -> tuple[str, ...]:
     if shutil.which(prefix[0]) and not subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:
         return prefix
     if not network:
-        raise SettingsError("bundles cannot be kept off the network here: 'unshare --net' is not allowed")
+        raise SettingsError(
+            "cannot disable the network for bundles: 'unshare --net' is not permitted; set TOOLCRIB_BUNDLE_NETWORK=true"
+        )
     return ()

@@ -28,7 +28,7 @@ from toolcrib.surfaces.cli import (
     stacking,
     tour,
 )
-from toolcrib.surfaces.cli.desk import Desk, JsonOption, StoreOption
+from toolcrib.surfaces.cli.invocation import Invocation, JsonOption, StoreOption
 from toolcrib.surfaces.cli.output import complain
 
 EXIT_DEFECT = 70
@@ -71,7 +71,7 @@ def _global_options(
     ] = False,
 ) -> None:
     del version
-    ctx.obj = Desk(ctx.info_name or "toolcrib", store, as_json)
+    ctx.obj = Invocation(ctx.info_name or "toolcrib", store, as_json)
 
 
 def run_app(program: str, arguments: Sequence[str]) -> int:

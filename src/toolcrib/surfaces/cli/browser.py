@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolcrib.core.errors import Exit
-from toolcrib.surfaces.cli.desk import Desk, JsonOption, desk_of, example
+from toolcrib.surfaces.cli.invocation import Invocation, JsonOption, example, invocation
 from toolcrib.surfaces.cli.output import complain, printable
 from toolcrib.surfaces.cli.running import approval, tell
 
@@ -35,10 +35,10 @@ def browser(
     as_json: JsonOption = False,
 ) -> None:
     """Drive a browser by hand: every line is a call of one of the browser tools, also from a pipe."""
-    desk = desk_of(ctx, as_json=as_json)
+    invoked = invocation(ctx, as_json=as_json)
     interactive = sys.stdin.isatty()
     with _registry(headless=not show, yes=yes) as (registry, run):
-        statuses = [_follow(desk, registry, run, line) for line in _lines(url, interactive)]
+        statuses = [_follow(invoked, registry, run, line) for line in _lines(url, interactive)]
     raise typer.Exit(Exit.NO if any(statuses) and not interactive else 0)
 
 
@@ -102,7 +102,7 @@ def _lines(url: str, interactive: bool) -> Iterator[str]:
             yield line
 
 
-def _follow(desk: Desk, registry: ToolRegistry, run: Run, line: str) -> int:
+def _follow(invoked: Invocation, registry: ToolRegistry, run: Run, line: str) -> int:
     """One line: a tool with its arguments, or a question about the tools. The status it would end a program with."""
     from toolcrib.core.errors import ToolcribError
     from toolcrib.surfaces.cli.arguments import typed_arguments
@@ -118,9 +118,9 @@ def _follow(desk: Desk, registry: ToolRegistry, run: Run, line: str) -> int:
         tool = registry.get(words[0])
         result = run(registry.execute(tool.name, typed_arguments(tool.spec, words[1:])))
     except (ToolcribError, ValueError) as error:
-        complain(desk.program, str(error))
+        complain(invoked.program, str(error))
         return Exit.NO
-    return tell(desk, result)
+    return tell(invoked, result)
 
 
 def _list(registry: ToolRegistry) -> None:

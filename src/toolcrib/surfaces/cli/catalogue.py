@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from toolcrib.surfaces.cli.desk import Desk, JsonOption, StoreOption, desk_of, example
+from toolcrib.surfaces.cli.invocation import Invocation, JsonOption, StoreOption, example, invocation
 from toolcrib.surfaces.cli.output import print_fields, print_json, print_table
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ def complete_name(ctx: typer.Context, incomplete: str) -> list[str]:
     from toolcrib.core.errors import ToolcribError
 
     root = ctx.find_root()
-    desk = Desk(root.info_name or "toolcrib", ctx.params.get("store") or root.params.get("store") or "")
+    invoked = Invocation(root.info_name or "toolcrib", ctx.params.get("store") or root.params.get("store") or "")
     try:
-        with desk.catalogue() as catalogue:
+        with invoked.catalogue() as catalogue:
             return [entry.name for entry in catalogue.entries() if entry.name.startswith(incomplete)]
     except ToolcribError:
         return []
@@ -59,38 +59,37 @@ def add(
         bool, typer.Option("--samples", help="The tools that come with Toolcrib.", show_default=False)
     ] = False,
     replace: Annotated[bool, typer.Option(help="Write over a tool of the same name.")] = True,
-    force: Annotated[bool, typer.Option("--force", help="Even where that breaks callers.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Even if that breaks callers.")] = False,
     store: StoreOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """Add tools from a JSON file, or the samples: all of them or none."""
-    desk = desk_of(ctx, store, as_json)
+    invoked = invocation(ctx, store, as_json)
     if bool(file) == samples:
         raise typer.BadParameter("give a file with -f FILE, or --samples")
-    specs = _samples(desk) if samples else _read(desk, file)
-    with desk.catalogue() as catalogue:
+    specs = _samples(invoked) if samples else _read(invoked, file)
+    with invoked.catalogue() as catalogue:
         known = {spec.name for spec in specs if spec.name in catalogue}
         entries = catalogue.publish_many(specs, replace=replace, force=force)
-    if desk.as_json:
-        print_json([desk.record(entry) for entry in entries])
+    if invoked.as_json:
+        print_json([invoked.record(entry) for entry in entries])
         return
     for entry in entries:
         print(f"{'Replaced' if entry.name in known else 'Added'} tool {entry.name!r}.")
 
 
-def _read(desk: Desk, file: str) -> list[ToolSpec]:
+def _read(invoked: Invocation, file: str) -> list[ToolSpec]:
     from toolcrib.surfaces.cli.files import each_tool, read_json
 
-    return each_tool(file, read_json(file), desk.parse)
+    return each_tool(file, read_json(file), invoked.parse)
 
 
-def _samples(desk: Desk) -> list[ToolSpec]:
-    """The scraping tools, and the browser tools where the store has a place for their parameters."""
-    from toolcrib.toolsets.browser import browser_specs
+def _samples(invoked: Invocation) -> list[ToolSpec]:
+    """The tools that come with Toolcrib; The Brain's file has no place for the parameters of the browser tools."""
+    from toolcrib.bootstrap import sample_specs
     from toolcrib.toolsets.scraping.specs import scraping_specs
 
-    specs = {} if desk.speaks_brain else {spec.name: spec for spec in browser_specs()}
-    return list((specs | scraping_specs()).values())
+    return list(scraping_specs().values()) if invoked.speaks_brain else sample_specs()
 
 
 def list_tools(
@@ -103,20 +102,20 @@ def list_tools(
     as_json: JsonOption = False,
 ) -> None:
     """List the tools: JSON in a pipe, a table on a terminal."""
-    desk = desk_of(ctx, store, as_json)
+    invoked = invocation(ctx, store, as_json)
     wanted: dict[str, Any] = {}
     if tool_type:
         wanted["tool_type"] = tool_type
     if capability:
         wanted["capabilities"] = capability
-    with desk.catalogue() as catalogue:
+    with invoked.catalogue() as catalogue:
         entries = list(catalogue.entries(wanted))
-    print_tools(desk, entries)
+    print_tools(invoked, entries)
 
 
-def print_tools(desk: Desk, entries: list[Entry]) -> None:
-    if desk.wants_json:
-        print_json([desk.record(entry) for entry in entries])
+def print_tools(invoked: Invocation, entries: list[Entry]) -> None:
+    if invoked.wants_json:
+        print_json([invoked.record(entry) for entry in entries])
         return
     rows = [
         (
@@ -132,10 +131,10 @@ def print_tools(desk: Desk, entries: list[Entry]) -> None:
 
 def show(ctx: typer.Context, name: NameArgument, store: StoreOption = "", as_json: JsonOption = False) -> None:
     """Show one tool in full; its credentials stay masked."""
-    desk = desk_of(ctx, store, as_json)
-    with desk.catalogue() as catalogue:
-        record = desk.record(catalogue.entry(name))
-    if desk.wants_json:
+    invoked = invocation(ctx, store, as_json)
+    with invoked.catalogue() as catalogue:
+        record = invoked.record(catalogue.entry(name))
+    if invoked.wants_json:
         print_json(record)
         return
     print_fields((field, value) for field, value in record.items() if value not in ("", [], {}, None, False))
@@ -144,16 +143,16 @@ def show(ctx: typer.Context, name: NameArgument, store: StoreOption = "", as_jso
 def remove(
     ctx: typer.Context,
     name: NameArgument,
-    force: Annotated[bool, typer.Option("--force", help="Even where other tools name it.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Even if other tools name it.")] = False,
     store: StoreOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """Remove a tool."""
-    desk = desk_of(ctx, store, as_json)
-    with desk.catalogue() as catalogue:
+    invoked = invocation(ctx, store, as_json)
+    with invoked.catalogue() as catalogue:
         # The Brain removes whatever it is asked to; its tools name each other all the time.
-        catalogue.delete(name, force=force or desk.speaks_brain)
-    if desk.as_json:
+        catalogue.delete(name, force=force or invoked.speaks_brain)
+    if invoked.as_json:
         print_json({"removed": name})
     else:
         print(f"Removed tool {name!r}.")
@@ -168,10 +167,10 @@ def search(
     as_json: JsonOption = False,
 ) -> None:
     """Search names, descriptions, tags and capabilities; the best fit comes first."""
-    desk = desk_of(ctx, store, as_json)
-    with desk.catalogue() as catalogue:
+    invoked = invocation(ctx, store, as_json)
+    with invoked.catalogue() as catalogue:
         hits = catalogue.search(text, limit=limit, filter={"tool_type": tool_type} if tool_type else None)
-    if desk.wants_json:
+    if invoked.wants_json:
         print_json([_hit(hit) for hit in hits])
         return
     rows = [(hit.spec.name, f"{hit.score:.2f}", _brief(hit.spec.description)) for hit in hits]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolcrib.surfaces.cli.catalogue import TypeOption, complete_name
-from toolcrib.surfaces.cli.desk import Desk, JsonOption, StoreOption, desk_of, example
+from toolcrib.surfaces.cli.invocation import Invocation, JsonOption, StoreOption, example, invocation
 from toolcrib.surfaces.cli.output import complain, print_json, printable
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ def export(
     store: StoreOption = "",
 ) -> None:
     """Print tools as a model's provider takes them, all of them or those named; what is lost is told on stderr."""
-    desk = desk_of(ctx, store)
-    with desk.catalogue() as catalogue:
+    invoked = invocation(ctx, store)
+    with invoked.catalogue() as catalogue:
         if names:
             entries = [catalogue.entry(name) for name in names]
         else:
@@ -65,12 +65,12 @@ def export(
         return
     handed = handover(specs, format)
     for loss in handed.losses:
-        complain(desk.program, f"note: {loss}")
+        complain(invoked.program, f"note: {loss}")
     print_json(handed.definitions[0] if format == "openapi" else handed.definitions)
 
 
 def _own(entry: Entry, format: str) -> dict[str, Any]:
-    return Desk(BRAIN if format == BRAIN else OWN).record(entry)
+    return Invocation(BRAIN if format == BRAIN else OWN).record(entry)
 
 
 def import_tools(
@@ -83,18 +83,18 @@ def import_tools(
         ),
     ] = "auto",
     replace: Annotated[bool, typer.Option("--replace", help="Write over tools of the same name.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Even where that breaks callers.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Even if that breaks callers.")] = False,
     store: StoreOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """Add every tool of a file, whatever shape it is in: all of them or none."""
     from toolcrib.surfaces.cli.files import each_tool, read_json
 
-    desk = desk_of(ctx, store, as_json)
+    invoked = invocation(ctx, store, as_json)
     specs = each_tool(file, _unwrapped(read_json(file)), _reader(format))
-    with desk.catalogue() as catalogue:
+    with invoked.catalogue() as catalogue:
         entries = catalogue.publish_many(specs, replace=replace, force=force)
-    if desk.as_json:
+    if invoked.as_json:
         print_json([entry.name for entry in entries])
     else:
         print(f"Imported {_counted(entry.name for entry in entries)}.")
@@ -119,7 +119,7 @@ def _reader(format: str) -> Callable[[Any], ToolSpec]:
     if format == "auto":
         return lambda item: _reader(recognised(item))(item)
     if format in (OWN, BRAIN):
-        return Desk(format).parse
+        return Invocation(format).parse
     if format == "toolsdb":
         from toolcrib.dialects.toolsdb import ToolEntry
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from toolcrib.surfaces.cli.desk import StoreOption, desk_of, example
+from toolcrib.surfaces.cli.invocation import StoreOption, example, invocation
 
 
 def register(app: typer.Typer) -> None:
@@ -16,7 +16,7 @@ def register(app: typer.Typer) -> None:
 
 def new() -> None:
     """Print a new key, to be put first in TOOLCRIB_SEAL_KEYS."""
-    from toolcrib.adapters.sealing import new_key
+    from toolcrib.bootstrap import new_key
 
     print(new_key())
 
@@ -24,8 +24,6 @@ def new() -> None:
 def rotate(ctx: typer.Context, store: StoreOption = "") -> None:
     """Seal every credential again: with the first of TOOLCRIB_SEAL_KEYS, or with a new key in the data folder."""
     from toolcrib.bootstrap import rotate_seal
-    from toolcrib.settings import load_settings
 
-    url = desk_of(ctx, store).store
-    count = rotate_seal(load_settings().with_changes("--store", store=url or None))
+    count = rotate_seal(invocation(ctx, store).settings)
     print(f"sealed the credentials of {count} tools again")

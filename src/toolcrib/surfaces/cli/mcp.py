@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from toolcrib.surfaces.cli.desk import StoreOption, desk_of, example
+from toolcrib.surfaces.cli.invocation import StoreOption, example, invocation
 
 
 def register(app: typer.Typer) -> None:
@@ -15,18 +15,17 @@ def mcp(ctx: typer.Context, store: StoreOption = "") -> None:
     """Serve plugins and the catalogue's tools to an MCP client on standard input and output."""
     import asyncio
 
-    from toolcrib.bootstrap import address_rules, calls_of
+    from toolcrib.bootstrap import address_rules
     from toolcrib.core.addresses import fence
-    from toolcrib.core.safety import SafetyLevel
     from toolcrib.registry import ToolRegistry
-    from toolcrib.settings import load_settings
-    from toolcrib.surfaces.cli.running import plugin_folders
     from toolcrib.surfaces.mcp import CatalogueToolbox, JoinedToolbox, serve_stdio
 
-    settings = load_settings()
-    with desk_of(ctx, store).catalogue() as catalogue, fence(address_rules(settings)):
-        ceiling = SafetyLevel(settings.highest_safety_level)
-        registry = ToolRegistry(highest_safety_level=ceiling, policy=catalogue.policy, audit=catalogue.audit)
-        registry.discover(folders=plugin_folders(settings.plugins_dir))
-        kept = CatalogueToolbox(catalogue, calls_of(catalogue, settings))
-        asyncio.run(serve_stdio(JoinedToolbox(registry, kept)))
+    with invocation(ctx, store).system() as system, fence(address_rules(system.settings)):
+        calls, catalogue = system.calls, system.catalogue
+        registry = ToolRegistry(
+            system.plugins.get_all(),
+            highest_safety_level=calls.highest_safety_level,
+            policy=catalogue.policy,
+            audit=catalogue.audit,
+        )
+        asyncio.run(serve_stdio(JoinedToolbox(registry, CatalogueToolbox(catalogue, calls))))

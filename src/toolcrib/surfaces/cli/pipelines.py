@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolcrib.core.errors import Exit
-from toolcrib.surfaces.cli.desk import Desk, JsonOption, StoreOption, desk_of, example
+from toolcrib.surfaces.cli.invocation import Invocation, JsonOption, StoreOption, example, invocation
 from toolcrib.surfaces.cli.output import complain, print_json, print_table, printable
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ def register(app: typer.Typer) -> None:
 
 def check(ctx: typer.Context, file: FileArgument, store: StoreOption = "", as_json: JsonOption = False) -> None:
     """Say whether a pipeline can run: its pairs, the types that meet, its packages and its keys."""
-    desk = desk_of(ctx, store, as_json)
-    report = _load(desk, file).check()
-    if desk.wants_json:
+    invoked = invocation(ctx, store, as_json)
+    report = _load(invoked, file).check()
+    if invoked.wants_json:
         print_json({"ok": report.ok, "tools": report.tools, "problems": report.problems, "joints": report.joints})
     else:
         print(f"{report.name}: {' > '.join(report.tools)}")
@@ -59,26 +59,26 @@ def run(
     """Run a pipeline with a progress bar. Exits with 1 if a request failed."""
     import asyncio
 
-    desk = desk_of(ctx, store, as_json)
-    pipeline = _load(desk, file)
+    invoked = invocation(ctx, store, as_json)
+    pipeline = _load(invoked, file)
     with _items_to(output) as on_item, _progress() as on_progress:
         report = asyncio.run(
             pipeline.run(start or None, journal=journal or None, on_progress=on_progress, on_item=on_item)
         )
     if output != "-":
-        _print_report(desk, report)
+        _print_report(invoked, report)
     for failure in report.failures[:5]:
-        complain(desk.program, f"{failure.url}: {failure.tool!r} failed: {failure.reason}")
+        complain(invoked.program, f"{failure.url}: {failure.tool!r} failed: {failure.reason}")
     raise typer.Exit(0 if report.ok else Exit.NO)
 
 
-def _load(desk: Desk, file: str) -> Pipeline:
+def _load(invoked: Invocation, file: str) -> Pipeline:
     """The pipeline, which stacks as the tools in the store say: what ``tools check-compat`` refuses, it is refused."""
     from toolcrib.settings import load_settings
     from toolcrib.toolsets.scraping import load_pipeline
 
     def specs_of(names: Iterable[str]) -> dict[str, ToolSpec]:
-        with desk.catalogue() as catalogue:
+        with invoked.catalogue() as catalogue:
             return catalogue.specs_of(names)
 
     return load_pipeline(file, secrets=load_settings().secrets, specs_of=specs_of)
@@ -125,8 +125,8 @@ def _progress() -> Iterator[Callable[[Progress], None] | None]:
         yield show
 
 
-def _print_report(desk: Desk, report: RunReport) -> None:
-    if desk.wants_json:
+def _print_report(invoked: Invocation, report: RunReport) -> None:
+    if invoked.wants_json:
         print_json(_summary(report))
         return
     print(

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from toolcrib.core.errors import Exit, answer_for_code
 from toolcrib.surfaces.cli.catalogue import NameArgument
-from toolcrib.surfaces.cli.desk import Desk, JsonOption, StoreOption, desk_of, example
+from toolcrib.surfaces.cli.invocation import Invocation, JsonOption, StoreOption, example, invocation
 from toolcrib.surfaces.cli.output import complain, print_json, printable
 
 if TYPE_CHECKING:
+    from toolcrib.bootstrap import System
     from toolcrib.calling.call import Approve
-    from toolcrib.catalogue import Catalogue
     from toolcrib.core.result import ToolResult
     from toolcrib.core.spec import ToolSpec
-    from toolcrib.core.tool import Tool
-    from toolcrib.registry import ToolRegistry
 
 
 def register(tools: typer.Typer) -> None:
@@ -49,31 +45,41 @@ def run(
     An argument that is called like one of the options below goes into --arguments.
     """
     import asyncio
+    from dataclasses import replace
 
     from toolcrib.bootstrap import address_rules
     from toolcrib.core.addresses import fence
-    from toolcrib.settings import load_settings
+
+    invoked = invocation(ctx, store, as_json)
+    with invoked.system() as system, fence(address_rules(system.settings)):
+        given = {**_json_object(arguments), **_typed(system, name, ctx.args)}
+        calls = replace(system.calls, resolve=system.find_tool, approve=approval(yes))
+        result = asyncio.run(calls.execute(name, given))
+    raise typer.Exit(tell(invoked, result))
+
+
+def _typed(system: System, name: str, words: list[str]) -> dict[str, Any]:
+    """The arguments as the tool's schema types them; none if there is no such tool, which the call itself will say."""
+    from toolcrib.core.errors import ToolcribError
     from toolcrib.surfaces.cli.arguments import typed_arguments
 
-    desk = desk_of(ctx, store, as_json)
-    with desk.catalogue() as catalogue:
-        registry = live_registry(catalogue, name, approval(yes))
-        given = {**_json_object(arguments), **typed_arguments(registry.get(name).spec, ctx.args)}
-        with fence(address_rules(load_settings())):
-            result = asyncio.run(registry.execute(name, given))
-    raise typer.Exit(tell(desk, result))
+    try:
+        spec = system.find_tool(name).spec
+    except ToolcribError:
+        return {}
+    return typed_arguments(spec, words)
 
 
-def tell(desk: Desk, result: ToolResult) -> int:
+def tell(invoked: Invocation, result: ToolResult) -> int:
     """Print the outcome of a call; the exit status that says the same."""
-    if desk.as_json:
+    if invoked.as_json:
         print_json(result.to_dict())
     elif result.success:
         print_json(result.data)
     if result.success:
         return 0
     hint = "; pass --yes to approve it" if result.error_code == "approval_required" else ""
-    complain(desk.program, f"{result.error}{hint}")
+    complain(invoked.program, f"{result.error}{hint}")
     return _status(result.error_code or "")
 
 
@@ -81,47 +87,6 @@ def _status(error_code: str) -> int:
     """A call that was not made has its error's own status; one that was made and failed is a negative answer."""
     answer = answer_for_code(error_code)
     return Exit.NO if answer.exit is Exit.FAILED else answer.exit
-
-
-def live_registry(catalogue: Catalogue, name: str, approve: Approve | None) -> ToolRegistry:
-    """A registry that holds the tool: the catalogue's where it says how to run it, a plugin's, or one that ships."""
-    from toolcrib.core.errors import ToolNotFoundError
-    from toolcrib.registry import ToolRegistry
-    from toolcrib.settings import load_settings
-
-    settings = load_settings()
-    registry = ToolRegistry(
-        highest_safety_level=settings.highest_safety_level,
-        approve=approve,
-        policy=catalogue.policy,
-        audit=catalogue.audit,
-    )
-    kept = name in catalogue
-    if kept and catalogue.get(name).binding:
-        registry.register(catalogue.tool(name))
-        return registry
-    registry.discover(folders=plugin_folders(settings.plugins_dir))
-    if name in registry:
-        return registry
-    if shipped := _shipped(name, settings.chromium):
-        registry.register(shipped)
-    elif kept:
-        registry.register(catalogue.tool(name))  # says why it cannot run
-    else:
-        raise ToolNotFoundError(name, registry.names())
-    return registry
-
-
-def plugin_folders(plugins_dir: str) -> list[Path]:
-    return [Path(folder).expanduser() for folder in plugins_dir.split(os.pathsep) if folder]
-
-
-def _shipped(name: str, chromium: str) -> Tool | None:
-    """A browser tool, in a browser that is opened for the call."""
-    from toolcrib.toolsets.browser import browser_specs, standalone_tool
-
-    known = any(spec.name == name for spec in browser_specs())
-    return standalone_tool(name, chromium=chromium) if known else None
 
 
 def _json_object(text: str) -> dict[str, Any]:

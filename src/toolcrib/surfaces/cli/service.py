@@ -5,16 +5,13 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from toolcrib.core.errors import Exit
-from toolcrib.surfaces.cli.desk import JsonOption, StoreOption, desk_of, example
+from toolcrib.surfaces.cli.invocation import JsonOption, StoreOption, example, invocation
 from toolcrib.surfaces.cli.output import print_json, print_table
-
-if TYPE_CHECKING:
-    from toolcrib.settings import Settings
 
 _DAY_SECONDS = 86_400
 
@@ -50,18 +47,19 @@ def serve(
     """Serve the catalogue: REST, GraphQL and their pages."""
     from toolcrib.surfaces import serve as service
 
-    settings = _settings(ctx, store).with_changes(
+    settings = invocation(ctx, store).settings.with_changes(
         "option", host=host or None, port=port or None, blobs=blobs or None, workers=workers or None
     )
     service.serve(settings, sample=sample)
 
 
 def doctor(ctx: typer.Context, store: StoreOption = "", as_json: JsonOption = False) -> None:
-    """Look whether everything is there that the service needs; exit status 1 where something is not."""
+    """Check that the service has everything it needs. Exits with 1 if something is missing."""
     from toolcrib.surfaces.doctor import doctor as examine
 
-    checks = examine(_settings(ctx, store))
-    if desk_of(ctx, store, as_json).wants_json:
+    invoked = invocation(ctx, store, as_json)
+    checks = examine(invoked.settings)
+    if invoked.wants_json:
         print_json(checks)
     else:
         print_table(("Check", "Health", "Found"), [(check.name, check.health, check.detail) for check in checks])
@@ -77,7 +75,7 @@ def backup(
     """Save every tool with its history, the bundles, the audit and the tokens in one file."""
     from toolcrib.surfaces.backups import backup as save
 
-    print_json(save(_settings(ctx, store), path))
+    print_json(save(invocation(ctx, store).settings, path))
 
 
 def restore(
@@ -88,39 +86,29 @@ def restore(
     """Put a backup back, into an empty store of any kind."""
     from toolcrib.surfaces.backups import restore as put_back
 
-    print_json(put_back(_settings(ctx, store), path))
+    print_json(put_back(invocation(ctx, store).settings, path))
 
 
 def create_token(
     ctx: typer.Context, role: RoleOption, name: NameOption = "", days: DaysOption = 0, store: StoreOption = ""
 ) -> None:
     """Make a token and print it: the only time that it can be seen."""
-    from toolcrib.bootstrap import open_tokens
     from toolcrib.core.roles import Role
     from toolcrib.core.tokens import new_token
 
-    settings = _settings(ctx, store)
     wanted = Role.parse(role)
-    tokens = open_tokens(settings)
-    try:
-        token, record = new_token(name or wanted.value, wanted, now=time.time(), seconds=days * _DAY_SECONDS)
-        tokens.add(record)
-    finally:
-        tokens.close()
+    token, record = new_token(name or wanted.value, wanted, now=time.time(), seconds=days * _DAY_SECONDS)
+    with invocation(ctx, store).system() as system:
+        system.tokens.add(record)
     print(token)
     typer.echo(f"token {record.id} for {record.name!r}, a {record.role}; it is not shown again", err=True)
 
 
 def list_tokens(ctx: typer.Context, store: StoreOption = "", as_json: JsonOption = False) -> None:
     """The tokens there are, without what would let anybody in."""
-    from toolcrib.bootstrap import open_tokens
-
-    settings = _settings(ctx, store)
-    tokens = open_tokens(settings)
-    try:
-        records = tokens.all()
-    finally:
-        tokens.close()
+    invoked = invocation(ctx, store, as_json)
+    with invoked.system() as system:
+        records = system.tokens.all()
     rows = [
         {
             "id": record.id,
@@ -131,7 +119,7 @@ def list_tokens(ctx: typer.Context, store: StoreOption = "", as_json: JsonOption
         }
         for record in records
     ]
-    if desk_of(ctx, store, as_json).wants_json:
+    if invoked.wants_json:
         print_json(rows)
     else:
         print_table(("Id", "Name", "Role", "Created", "Expires"), [tuple(row.values()) for row in rows])
@@ -143,14 +131,8 @@ def revoke_token(
     store: StoreOption = "",
 ) -> None:
     """Let a token in no longer; a running service forgets it within five seconds."""
-    from toolcrib.bootstrap import open_tokens
-
-    settings = _settings(ctx, store)
-    tokens = open_tokens(settings)
-    try:
-        found = tokens.revoke(token_id)
-    finally:
-        tokens.close()
+    with invocation(ctx, store).system() as system:
+        found = system.tokens.revoke(token_id)
     if not found:
         typer.echo(f"there is no token {token_id!r}", err=True)
         raise typer.Exit(Exit.NO)
@@ -164,14 +146,10 @@ def outbox(
     as_json: JsonOption = False,
 ) -> None:
     """Which events wait to be told to the policy service, and why."""
-    from toolcrib.bootstrap import open_store
-
-    opened = open_store(_settings(ctx, store).store_url)
-    try:
-        waiting = opened.outbox(limit=limit)
-    finally:
-        opened.close()
-    if desk_of(ctx, store, as_json).wants_json:
+    invoked = invocation(ctx, store, as_json)
+    with invoked.system() as system:
+        waiting = system.store.outbox(limit=limit)
+    if invoked.wants_json:
         print_json(waiting)
     else:
         print_table(
@@ -179,12 +157,6 @@ def outbox(
             [(e.sequence, e.name, e.payload.get("event", ""), e.attempts, e.last_error) for e in waiting],
             empty="nothing waits",
         )
-
-
-def _settings(ctx: typer.Context, store: str) -> Settings:
-    from toolcrib.settings import load_settings
-
-    return load_settings().with_changes("--store", store=desk_of(ctx, store).store or None)
 
 
 def _day(at: float) -> str:

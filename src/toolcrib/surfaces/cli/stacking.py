@@ -8,7 +8,7 @@ import typer
 
 from toolcrib.core.errors import Exit
 from toolcrib.surfaces.cli.catalogue import NameArgument, TypeOption, complete_name, print_tools
-from toolcrib.surfaces.cli.desk import JsonOption, StoreOption, desk_of, example
+from toolcrib.surfaces.cli.invocation import JsonOption, StoreOption, example, invocation
 from toolcrib.surfaces.cli.output import print_json, printable
 
 if TYPE_CHECKING:
@@ -35,12 +35,12 @@ def check_compat(
     as_json: JsonOption = False,
 ) -> None:
     """Say whether tools stack: Compatible (status 0) or Non compatible (status 1), then why."""
-    desk = desk_of(ctx, store, as_json)
+    invoked = invocation(ctx, store, as_json)
     if len(set(names)) < 2:
         raise typer.BadParameter("compatibility is between two tools or more")
-    with desk.catalogue() as catalogue:
+    with invoked.catalogue() as catalogue:
         report = catalogue.check_compat(names, strict=strict)
-    if desk.as_json:
+    if invoked.as_json:
         print_json({"compatible": report.compatible, "reason": report.reason, "pairs": report.verdicts})
     else:
         print("Compatible" if report.compatible else "Non compatible")
@@ -58,10 +58,10 @@ def compatible(
     as_json: JsonOption = False,
 ) -> None:
     """List the tools that stack with one."""
-    desk = desk_of(ctx, store, as_json)
-    with desk.catalogue() as catalogue:
+    invoked = invocation(ctx, store, as_json)
+    with invoked.catalogue() as catalogue:
         entries = list(catalogue.compatible_entries(name, tool_type or None, strict=strict))
-    print_tools(desk, entries)
+    print_tools(invoked, entries)
 
 
 def plan(
@@ -78,10 +78,10 @@ def plan(
     """Find the smallest stacks of compatible tools that can do all of it. Exits with 1 if there is none."""
     from toolcrib.stacking import Planner
 
-    desk = desk_of(ctx, store, as_json)
-    with desk.catalogue() as catalogue:
+    invoked = invocation(ctx, store, as_json)
+    with invoked.catalogue() as catalogue:
         found = Planner(catalogue).plan(capabilities, limit=limit, strict=strict)
-    if desk.wants_json:
+    if invoked.wants_json:
         print_json({"wanted": found.wanted, "stacks": list(map(_stack, found)), "nearest": _nearest(found.nearest)})
     elif found:
         for number, stack in enumerate(found, 1):

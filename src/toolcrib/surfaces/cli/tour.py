@@ -14,7 +14,7 @@ from typing import Any
 
 import typer
 
-from toolcrib.surfaces.cli.desk import example
+from toolcrib.surfaces.cli.invocation import example
 
 
 @dataclass(frozen=True, slots=True)

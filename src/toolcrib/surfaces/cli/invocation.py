@@ -1,4 +1,4 @@
-"""What every command stands on: which program was called, on which store, and how it should answer."""
+"""One call of the program: by which name, on which store, and how it should answer."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ import typer
 from toolcrib.core.errors import ToolNotFoundError
 
 if TYPE_CHECKING:
+    from toolcrib.bootstrap import System
     from toolcrib.catalogue import Catalogue, Entry
     from toolcrib.core.spec import ToolSpec
+    from toolcrib.settings import Settings
 
 StoreOption = Annotated[
     str,
@@ -28,11 +30,10 @@ StoreOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON, also on a terminal.", show_default=False)]
 
 BRAIN_SCHEME = "brain:"
-_GUESSED_FROM = 2000
 
 
 @dataclass(frozen=True)
-class Desk:
+class Invocation:
     program: str
     store: str = ""
     as_json: bool = False
@@ -47,26 +48,36 @@ class Desk:
         """Whether tools are kept, read and shown as The Brain's ToolMetadata."""
         return self.store.startswith(BRAIN_SCHEME) or (self.program == "brain" and not self.store)
 
-    @contextmanager
-    def catalogue(self) -> Iterator[Catalogue]:
-        """The catalogue, open for the time of a command."""
+    @property
+    def settings(self) -> Settings:
+        """What is in force, with the store that was named."""
+        from toolcrib.settings import load_settings
+
+        return load_settings().with_changes("--store", store=self.store or None)
+
+    def system(self) -> System:
+        """The system on the store that was named; to be closed after the command."""
+        from toolcrib.bootstrap import open_system
+
+        system = open_system(self.settings)
         if self.speaks_brain:
             from toolcrib.dialects import brain
 
-            catalogue = brain.open_catalogue(self.store)
-        else:
-            from toolcrib.bootstrap import open_catalogue
+            system.catalogue = brain.open_catalogue(self.store)
+        return system
 
-            catalogue = open_catalogue(self.store or None)
-        try:
-            yield catalogue
-        except ToolNotFoundError as error:
-            if "did you mean" in error.message:
-                raise
-            known = [entry.name for entry in catalogue.query(limit=_GUESSED_FROM).entries]
-            raise ToolNotFoundError(error.name, known) from None
-        finally:
-            catalogue.close()
+    @contextmanager
+    def catalogue(self) -> Iterator[Catalogue]:
+        """The catalogue, open for the time of a command."""
+        from toolcrib.bootstrap import known_names
+
+        with self.system() as system:
+            try:
+                yield system.catalogue
+            except ToolNotFoundError as error:
+                if "did you mean" in error.message:
+                    raise
+                raise ToolNotFoundError(error.name, known_names(system.catalogue)) from None
 
     def parse(self, data: Any) -> ToolSpec:
         """A tool as a file holds it."""
@@ -90,10 +101,10 @@ class Desk:
         return entry.document
 
 
-def desk_of(ctx: typer.Context, store: str = "", as_json: bool = False) -> Desk:
-    """The program's desk, with a command's own options before the global ones."""
-    desk: Desk = ctx.obj
-    return Desk(desk.program, store or desk.store, as_json or desk.as_json)
+def invocation(ctx: typer.Context, store: str = "", as_json: bool = False) -> Invocation:
+    """This call of the program, with a command's own options before the global ones."""
+    invoked: Invocation = ctx.obj
+    return Invocation(invoked.program, store or invoked.store, as_json or invoked.as_json)
 
 
 def example(*lines: str) -> str:

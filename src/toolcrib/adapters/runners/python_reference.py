@@ -12,12 +12,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from toolcrib.calling import runner_for
+from toolcrib.adapters.runners.bound import described_tool
 from toolcrib.core.errors import DeniedError, ToolValidationError
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
-from toolcrib.define import as_tool, make_tool
-from toolcrib.define.function import is_async_callable
 
 _REFERENCE = re.compile(r"([A-Za-z]\w*(?:\.[A-Za-z]\w*)*):([A-Za-z]\w*)")
 
@@ -42,15 +40,7 @@ def python_tool(spec: ToolSpec, allowed: Sequence[str]) -> Tool:
     found = getattr(module, attribute, None)
     if found is None or not _is_its_own(found, allowed):
         raise ToolValidationError(f"the module {module_name!r} of {spec.name!r} defines no tool {attribute!r}")
-    if inspect.isroutine(found):  # the catalogue describes it, so it need not describe itself
-        found = make_tool(found, name=spec.name, description=spec.description or spec.name)
-    tool = as_tool(found)
-    if tool.spec.safety_level > spec.safety_level:  # whoever publishes a description does not make the code safer
-        spec = spec.with_changes(safety_level=tool.spec.safety_level)
-    if not spec.isolation or spec.isolation == tool.spec.isolation:
-        return tool.with_spec(spec)
-    runner = runner_for(spec, is_async_callable(tool.function))
-    return Tool(spec, tool.function, runner, context_parameter=tool.context_parameter, decode=tool.decode)
+    return described_tool(found, spec, isolate=True)
 
 
 def _is_below(module: str, allowed: Sequence[str]) -> bool:

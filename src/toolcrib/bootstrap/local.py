@@ -1,0 +1,53 @@
+"""The tools of this machine: those of plugins, those that ship, and the samples to begin a catalogue with."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolcrib.catalogue import Catalogue
+from toolcrib.core.spec import ToolSpec
+from toolcrib.core.tool import Tool
+from toolcrib.settings import Settings
+
+if TYPE_CHECKING:
+    from toolcrib.registry import ToolRegistry
+
+_SUGGESTED_FROM = 2000
+
+
+def find_plugins(settings: Settings) -> ToolRegistry:
+    """The tools of installed packages and of the folders that the settings name."""
+    from toolcrib.registry import ToolRegistry
+
+    registry = ToolRegistry()
+    folders = [Path(folder).expanduser() for folder in settings.plugins_dir.split(os.pathsep) if folder]
+    registry.discover(folders=folders)
+    return registry
+
+
+def known_names(catalogue: Catalogue) -> list[str]:
+    """Names to suggest instead of one that does not exist."""
+    return [entry.name for entry in catalogue.query(limit=_SUGGESTED_FROM).entries]
+
+
+def shipped_tool(name: str, chromium: str) -> Tool | None:
+    """A browser tool that ships, in a browser that is opened for the call."""
+    from toolcrib.toolsets.browser import browser_specs, standalone_tool
+
+    known = any(spec.name == name for spec in browser_specs())
+    return standalone_tool(name, chromium=chromium) if known else None
+
+
+def sample_specs() -> list[ToolSpec]:
+    """The scraping tools and the browser tools."""
+    from toolcrib.toolsets.browser import browser_specs
+    from toolcrib.toolsets.scraping.specs import scraping_specs
+
+    return list(({spec.name: spec for spec in browser_specs()} | scraping_specs()).values())
+
+
+def seed_samples(catalogue: Catalogue) -> int:
+    """Publish the samples into an empty catalogue; how many that were."""
+    return 0 if len(catalogue) else len(catalogue.publish_many(sample_specs(), principal="samples"))

@@ -1,0 +1,170 @@
+"""A running system: everything that the settings ask for, each part opened at the first need and closed at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+from toolcrib.bootstrap.binding import Binder
+from toolcrib.bootstrap.local import find_plugins, known_names, shipped_tool
+from toolcrib.bootstrap.policies import open_policy
+from toolcrib.bootstrap.seals import add_key, open_seal
+from toolcrib.bootstrap.stores import open_audit, open_blobs, open_index, open_outbox, open_store, open_tokens
+from toolcrib.calling.authorising import Authoriser
+from toolcrib.calling.call import Calls
+from toolcrib.calling.recording import Recorder
+from toolcrib.catalogue import Catalogue
+from toolcrib.core.errors import ToolNotFoundError
+from toolcrib.core.safety import SafetyLevel
+from toolcrib.core.spec import ToolSpec
+from toolcrib.core.tool import Tool
+from toolcrib.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from toolcrib.adapters.outbox import OutboxDeliverer
+    from toolcrib.ports import AuditLog, Blobs, Policy, Store, Tokens
+    from toolcrib.registry import ToolRegistry
+
+
+@dataclass(eq=False)
+class System:
+    """The parts that library, command line, service and MCP server are made of.
+
+    ``functions`` are those that system bindings may name; ``python_modules`` are those that python bindings may
+    import, beside the settings' own; ``cleanups`` run after a delete, beside the one that removes a bundle.
+    """
+
+    settings: Settings
+    functions: Mapping[str, Any] = field(default_factory=dict)
+    python_modules: Sequence[str] = ()
+    cleanups: Sequence[Callable[[ToolSpec], None]] = ()
+    clock: Callable[[], float] = time.time
+    _closing: ExitStack = field(default_factory=ExitStack, init=False)
+
+    @cached_property
+    def store(self) -> Store:
+        return self._closing.enter_context(closing(open_store(self.settings.store_url, clock=self.clock)))
+
+    @cached_property
+    def audit(self) -> AuditLog:
+        return self._closing.enter_context(closing(open_audit(self.settings.store_url)))
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        return self._closing.enter_context(closing(open_tokens(self.settings)))
+
+    @cached_property
+    def blobs(self) -> Blobs:
+        return open_blobs(self.settings)
+
+    @cached_property
+    def outbox(self) -> OutboxDeliverer | None:
+        return open_outbox(self.settings, self.store)
+
+    @cached_property
+    def policy(self) -> Policy | None:
+        policy, close = open_policy(self.settings)
+        self._closing.callback(close)
+        return policy
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """The kept tools; closing them closes the system. Deletions that a crash interrupted are finished here."""
+        binder = Binder(self.settings, self._credentials, lambda: self.blobs, self.functions, self.python_modules)
+        self._closing.callback(binder.close)
+        catalogue = Catalogue(
+            self.store,
+            index=open_index(self.store),
+            policy=self.policy,
+            audit=self.audit,
+            seal=open_seal(self.settings, shared=self.store.remote),
+            bind=binder,
+            cleanups=[binder.forget, *self.cleanups],
+            closing=[self.close],
+            announce=bool(self.settings.events_receiver),
+        )
+        catalogue.recover()
+        return catalogue
+
+    @cached_property
+    def calls(self) -> Calls:
+        """The one way to call the catalogue's tools, under the rules of the settings."""
+        policy, audit = self.catalogue.policy, self.catalogue.audit
+        return Calls(
+            self.catalogue.tool,
+            SafetyLevel(self.settings.highest_safety_level),
+            authoriser=None if policy is None else Authoriser(policy),
+            recorder=None if audit is None else Recorder(audit),
+            remote=self.catalogue.remote,
+        )
+
+    @cached_property
+    def plugins(self) -> ToolRegistry:
+        return find_plugins(self.settings)
+
+    def find_tool(self, name: str) -> Tool:
+        """A tool of this machine: the catalogue's if it says how it runs, else a plugin's, else one that ships."""
+        kept = name in self.catalogue
+        if kept and self.catalogue.get(name).binding:
+            return self.catalogue.tool(name)
+        if name in self.plugins:
+            return self.plugins.get(name)
+        if shipped := shipped_tool(name, self.settings.chromium):
+            return shipped
+        if kept:
+            return self.catalogue.tool(name)  # raises why it cannot run
+        raise ToolNotFoundError(name, [*self.plugins.names(), *known_names(self.catalogue)])
+
+    def _credentials(self, name: str) -> Mapping[str, Any]:
+        return self.catalogue.credentials(name)
+
+    def close(self) -> None:
+        """Close what was opened, the last first. A second time does nothing."""
+        self._closing.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def open_system(settings: Settings | None = None) -> System:
+    """The system that the settings ask for. Nothing is opened before it is needed."""
+    return System(settings or load_settings())
+
+
+def open_catalogue(
+    url: str | None = None,
+    settings: Settings | None = None,
+    *,
+    functions: Mapping[str, Any] | None = None,
+    python_modules: Sequence[str] = (),
+    cleanups: Sequence[Callable[[ToolSpec], None]] = (),
+) -> Catalogue:
+    """The catalogue at ``url``, or where the settings say.
+
+    ``functions``, ``python_modules`` and ``cleanups`` are those of :class:`System`.
+    """
+    settings = settings or load_settings()
+    if url is not None:
+        settings = settings.with_changes("argument", store=url)
+    with ExitStack() as undo:
+        system = undo.enter_context(System(settings, functions or {}, python_modules, cleanups))
+        catalogue = system.catalogue
+        undo.pop_all()
+    return catalogue
+
+
+def rotate_seal(settings: Settings) -> int:
+    """Seal every credential again with the first of the configured keys, or with a new one if the key is ours;
+    how many tools that touched.
+    """
+    with open_system(settings) as system:
+        if not settings.seal_keys and not system.store.remote:
+            add_key(settings)
+        return system.catalogue.reseal(principal="rotation")
