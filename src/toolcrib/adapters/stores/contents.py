@@ -46,6 +46,7 @@ class Contents:
         self._names: list[str] = []
         self._history: dict[str, list[Version]] = {}
         self._outbox: dict[int, OutboxEntry] = {}
+        self.claims: dict[str, str] = {}
         self.last_sequence = 0
         self._identity = object()
         self._changes = 0
@@ -123,6 +124,13 @@ class Contents:
         self._current[version.name] = version
         if not known:
             insort(self._names, version.name)
+
+    def claim(self, name: str, value: str, instead_of: str) -> bool:
+        """Whether ``value`` is now kept under ``name``: ``instead_of`` was there."""
+        if self.claims.get(name, "") != instead_of:
+            return False
+        self.claims[name] = value
+        return True
 
     def add_entry(self, entry: OutboxEntry) -> None:
         self._outbox[entry.sequence] = entry

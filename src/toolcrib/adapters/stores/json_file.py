@@ -64,11 +64,6 @@ class JsonFileStore:
             version = contents.get(name)
         return None if version is None else version.record()
 
-    def get_json(self, name: str) -> str | None:
-        with self._reading() as contents:
-            version = contents.get(name)
-        return None if version is None else version.text
-
     def generation(self) -> object:
         """Equal values: nothing was written between the two calls, by anybody."""
         with self._reading() as contents:
@@ -111,8 +106,18 @@ class JsonFileStore:
             if entry is not None:
                 self._journal.postpone(entry)
 
+    def claimed(self, name: str) -> str:
+        with self._reading() as contents:
+            return contents.claims.get(name, "")
+
+    def claim(self, name: str, value: str, *, instead_of: str = "") -> str:
+        with self._writing() as loaded:
+            if loaded.contents.claim(name, value, instead_of):
+                self._journal.claim(name, value)
+            return loaded.contents.claims.get(name, "")
+
     def ping(self) -> None:
-        """Raises StoreError where the file cannot be read or its folder not be written."""
+        """Raises StoreError if the file cannot be read or its folder not be written."""
         with self._writing():
             if not os.access(self.path.parent, os.W_OK):
                 raise StoreError(f"the folder of the catalogue {str(self.path)!r} cannot be written")
@@ -174,7 +179,7 @@ class JsonFileStore:
         if not folder.is_dir() or not os.access(folder, os.W_OK):
             yield
             return
-        with locked(self.path, shared=True):
+        with locked(self.path):
             yield
 
     def _seen(self) -> tuple[object, object]:

@@ -27,11 +27,6 @@ class MemoryStore:
             version = self._contents.get(name)
         return None if version is None else version.record()
 
-    def get_json(self, name: str) -> str | None:
-        with self._lock:
-            version = self._contents.get(name)
-        return None if version is None else version.text
-
     def commit(self, changes: Sequence[Change]) -> list[Record]:
         with self._lock:
             plan = self._contents.plan(changes, self._clock())
@@ -68,6 +63,15 @@ class MemoryStore:
     def postpone(self, sequence: int, *, not_before: float, error: str) -> None:
         with self._lock:
             self._contents.postpone(sequence, not_before, error)
+
+    def claimed(self, name: str) -> str:
+        with self._lock:
+            return self._contents.claims.get(name, "")
+
+    def claim(self, name: str, value: str, *, instead_of: str = "") -> str:
+        with self._lock:
+            self._contents.claim(name, value, instead_of)
+            return self._contents.claims.get(name, "")
 
     def ping(self) -> None:
         """Memory is always there."""
