@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from toolcrib.adapters.outbox import OutboxDeliverer
     from toolcrib.adapters.runners.bundle import BundleHouse
     from toolcrib.adapters.runners.unpacking import BundleCache
+    from toolcrib.adapters.sealing import StoreSeal
     from toolcrib.core.tool import Runner
-    from toolcrib.ports import AuditLog, Blobs, Index, Policy, Seal, Store, Tokens
+    from toolcrib.ports import AuditLog, Blobs, Index, Policy, Store, Tokens
 
 SHIPPED_MODULES = ("toolcrib.toolsets",)
 """What python bindings may always import: the tools that come with Toolcrib."""
@@ -67,7 +68,7 @@ def open_catalogue(
             index=open_index(store),
             policy=policy,
             audit=audit,
-            seal=open_seal(settings, shared=store.remote),
+            seal=open_seal(settings, store),
             bind=binder,
             cleanups=[binder.forget, *cleanups],
             closing=[audit.close, close_policy, binder.close],
@@ -137,44 +138,27 @@ def open_tokens(settings: Settings) -> Tokens:
     return SqliteTokens(settings.data_folder / "tokens.db")
 
 
-def open_seal(settings: Settings, *, shared: bool) -> Seal:
-    """Seals credentials with the keys of the settings, or with one that is made in the data folder at the first need.
+def open_seal(settings: Settings, store: Store, *, check: bool = True) -> StoreSeal:
+    """Seals the credentials in ``store``; SettingsError if they are sealed with a key that is not ours."""
+    from toolcrib.adapters.sealing import StoreSeal
 
-    Where several processes share the store, each would make its own, so there the settings must name the keys.
+    path = None if _scheme(settings.store_url) == "memory" else settings.data_folder / "keys" / "seal.key"
+    seal = StoreSeal(store, settings.seal_keys, path)
+    if check:
+        seal.check()
+    return seal
+
+
+def rotate_seal(settings: Settings, *, lost: bool = False) -> int:
+    """Seal every credential again with the first of the configured keys, or with a new one if the key is ours;
+    how many tools that touched. None if the old key is ``lost``: what it sealed stays closed.
     """
-    from toolcrib.adapters.sealing import AesGcmSeal, DeferredSeal, key_file, new_key
-
-    def seal() -> AesGcmSeal:
-        if settings.seal_keys:
-            return AesGcmSeal(settings.seal_keys)
-        if shared:
-            raise SettingsError(
-                "a shared store needs the same keys everywhere to seal credentials; set TOOLCRIB_SEAL_KEYS"
-            )
-        if _scheme(settings.store_url) == "memory":
-            return AesGcmSeal([new_key()])
-        return AesGcmSeal(key_file(_key_path(settings)))
-
-    return DeferredSeal(seal)
-
-
-def rotate_seal(settings: Settings) -> int:
-    """Seal every credential again with the first of the configured keys, or with a new one where the key is ours;
-    how many tools that touched.
-    """
-    from toolcrib.adapters.sealing import add_key
-
-    catalogue = open_catalogue(settings=settings)
-    try:
-        if not settings.seal_keys and not catalogue.store.remote:
-            add_key(_key_path(settings))
+    with closing(open_store(settings.store_url)) as store:
+        open_seal(settings, store, check=not lost).rotate()
+    if lost:
+        return 0
+    with closing(open_catalogue(settings=settings)) as catalogue:
         return catalogue.reseal(principal="rotation")
-    finally:
-        catalogue.close()
-
-
-def _key_path(settings: Settings) -> Path:
-    return settings.data_folder / "keys" / "seal.key"
 
 
 def calls_of(catalogue: Catalogue, settings: Settings, *, approve: Approve | None = None) -> Calls:
