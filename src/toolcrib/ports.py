@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, Protocol, TypedDict, Unpack
 
 if TYPE_CHECKING:
     from toolcrib.core.query import Filter
@@ -71,21 +71,19 @@ class Audit(Protocol):
         ...
 
 
+class AuditCriteria(TypedDict, total=False):
+    tool: str
+    principal: str
+    action: str
+    outcome: str
+    call: str
+
+
 class AuditLog(Audit, Protocol):
     """An audit that can be asked."""
 
-    def events(
-        self,
-        *,
-        tool: str = "",
-        principal: str = "",
-        action: str = "",
-        outcome: str = "",
-        call: str = "",
-        since: float = 0.0,
-        limit: int = 100,
-    ) -> list[AuditEvent]:
-        """What was kept, newest first. An empty criterion does not count."""
+    def events(self, *, since: float = 0.0, limit: int = 100, **wanted: Unpack[AuditCriteria]) -> list[AuditEvent]:
+        """What was kept and has the wanted values, newest first. An empty criterion does not count."""
         ...
 
     def close(self) -> None: ...

@@ -40,15 +40,6 @@ class DeliveryOptions:
     poll_seconds: float = 1
 
 
-@dataclass(slots=True)
-class DeliveryCounts:
-    """Since the deliverer was made; for metrics."""
-
-    delivered: int = 0
-    failed: int = 0
-    store_errors: int = 0
-
-
 def as_event(entry: OutboxEntry) -> dict[str, Any]:
     """The body as it was committed: what happened, to which tool, by whom, and its execution contract."""
     return entry.payload
@@ -94,7 +85,6 @@ class OutboxDeliverer:
         caller: HttpCaller | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.counts = DeliveryCounts()
         self._store = store
         self._options = options = options or DeliveryOptions()
         self._shape = shape
@@ -102,7 +92,6 @@ class OutboxDeliverer:
             url, "the event webhook", secret=options.secret, seconds=options.seconds, caller=caller, clock=clock
         )
         self._clock = clock
-        self._wake = threading.Event()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -115,15 +104,10 @@ class OutboxDeliverer:
     def stop(self) -> None:
         """Finish the delivery under way and return; what waits stays in the store."""
         self._stopping.set()
-        self._wake.set()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
         self._post.close()
-
-    def wake(self) -> None:
-        """Look now instead of at the next poll: something was committed."""
-        self._wake.set()
 
     def deliver_due(self) -> int:
         """One round over everything that is due; how many were delivered.
@@ -156,15 +140,13 @@ class OutboxDeliverer:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            self._wake.clear()
             try:
                 again = self.deliver_due() > 0
             except StoreError as error:
-                self.counts.store_errors += 1
                 _log.warning("the outbox cannot be read and is tried again: %s", error)
                 again = False
             if not again:
-                self._wake.wait(self._options.poll_seconds)
+                self._stopping.wait(self._options.poll_seconds)
 
     def _deliver(self, entry: OutboxEntry) -> _Outcome:
         outcome = _Outcome.REFUSED
@@ -174,11 +156,9 @@ class OutboxDeliverer:
         except (TimeoutError, UnavailableError, DeniedError) as error:
             problem, outcome = str(error), _Outcome.UNREACHABLE
         if problem:
-            self.counts.failed += 1
             self._store.postpone(entry.sequence, not_before=self._clock() + self._delay(entry), error=problem)
             return outcome
         self._store.acknowledge(entry.sequence)
-        self.counts.delivered += 1
         return _Outcome.DELIVERED
 
     def _delay(self, entry: OutboxEntry) -> float:

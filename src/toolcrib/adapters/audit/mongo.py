@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from toolcrib.adapters.mongo import MongoConnection
-from toolcrib.ports import AuditEvent
+from toolcrib.ports import AuditCriteria, AuditEvent
 
 _AUDIT = "audit"
 
@@ -21,18 +21,7 @@ class MongoAudit:
         if events:
             self._server.add(_AUDIT, [event._asdict() for event in events])
 
-    def events(
-        self,
-        *,
-        tool: str = "",
-        principal: str = "",
-        action: str = "",
-        outcome: str = "",
-        call: str = "",
-        since: float = 0.0,
-        limit: int = 100,
-    ) -> list[AuditEvent]:
-        wanted = {"tool": tool, "principal": principal, "action": action, "outcome": outcome, "call": call}
+    def events(self, *, since: float = 0.0, limit: int = 100, **wanted: Unpack[AuditCriteria]) -> list[AuditEvent]:
         where: dict[str, Any] = {name: value for name, value in wanted.items() if value}
         where |= {"at": {"$gte": since}} if since else {}
         # By the moment first: the ids of several processes are ordered only by the second.

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Unpack
 
 from toolcrib.adapters.sqlite import connect, explained, transaction
-from toolcrib.ports import AuditEvent
+from toolcrib.ports import AuditCriteria, AuditEvent
 
 _SCHEMA = """
 create table if not exists audit (
@@ -47,18 +48,7 @@ class SqliteAudit:
             with transaction(self._db):
                 self._db.executemany(f"insert into audit ({_COLUMNS}) values ({_MARKS})", events)  # noqa: S608
 
-    def events(
-        self,
-        *,
-        tool: str = "",
-        principal: str = "",
-        action: str = "",
-        outcome: str = "",
-        call: str = "",
-        since: float = 0.0,
-        limit: int = 100,
-    ) -> list[AuditEvent]:
-        wanted = {"tool": tool, "principal": principal, "action": action, "outcome": outcome, "call": call}
+    def events(self, *, since: float = 0.0, limit: int = 100, **wanted: Unpack[AuditCriteria]) -> list[AuditEvent]:
         given = {name: value for name, value in wanted.items() if value}
         where = " and ".join(["at >= :since", *(f"{name} = :{name}" for name in given)])
         query = f"select {_COLUMNS} from audit where {where} order by sequence desc limit :limit"  # noqa: S608

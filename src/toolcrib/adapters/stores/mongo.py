@@ -12,10 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from toolcrib.adapters.mongo import Document, MongoConnection
-from toolcrib.adapters.stores.changes import document_text, new_etag
+from toolcrib.adapters.stores.changes import check_after, document_text, new_etag
 from toolcrib.adapters.stores.mongo_filter import decode, server_filter
 from toolcrib.adapters.stores.mongo_write import COUNTERS, HISTORY, OUTBOX, TOOLS, Commit, Write, past_record, record
-from toolcrib.core.errors import InvalidQueryError
 from toolcrib.core.query import Filter
 from toolcrib.core.query.parsing import is_unicode
 from toolcrib.ports import Change, Match, OutboxEntry, Record
@@ -57,8 +56,7 @@ class MongoStore:
     def query(self, where: Filter, *, limit: int | None = None, after: str | None = None) -> list[Record]:
         if limit is not None and limit <= 0:
             return []
-        if after is not None and not is_unicode(after):
-            raise InvalidQueryError(f"{after!r} is not a name to go on from")
+        check_after(after)
         question, exact = server_filter(where, "document.")
         if after is not None:
             question = {"$and": [{"_id": {"$gt": after}}, question]}

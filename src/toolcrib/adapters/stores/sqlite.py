@@ -14,12 +14,12 @@ from threading import Lock
 from typing import Any
 
 from toolcrib.adapters.sqlite import BUSY_SECONDS, connect, explained, failure, transaction
-from toolcrib.adapters.stores.changes import document_text
+from toolcrib.adapters.stores.changes import check_after, document_text
 from toolcrib.adapters.stores.sqlite_query import Lengths, Selection, select
 from toolcrib.adapters.stores.sqlite_schema import migrate
 from toolcrib.adapters.stores.sqlite_watch import CommitWatch
 from toolcrib.adapters.stores.sqlite_write import ChangeWriter
-from toolcrib.core.errors import InvalidQueryError, StoreError
+from toolcrib.core.errors import StoreError
 from toolcrib.core.query import Filter
 from toolcrib.core.query.parsing import is_unicode
 from toolcrib.ports import Change, Match, OutboxEntry, Record
@@ -78,8 +78,7 @@ class SqliteStore:
             raise failure(_WHAT, self.path, error) from error
 
     def query(self, where: Filter, *, limit: int | None = None, after: str | None = None) -> list[Record]:
-        if after is not None and not is_unicode(after):
-            raise InvalidQueryError(f"{after!r} is not a name to go on from")
+        check_after(after)
         with self._reader() as connection:
             selection = select(connection, where, after=after, lengths=self._lengths)
             return self._matching(connection, selection, where, limit)
