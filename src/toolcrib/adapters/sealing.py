@@ -175,10 +175,7 @@ class StoreSeal:
 
     def _ready(self) -> AesGcmSeal:
         if self._seal is None:
-            keys = self._keys()
-            if not keys and (named := self._store.claimed(SEAL_CLAIM)):
-                raise self._stranger(keys, named)
-            self._seal = AesGcmSeal(self._claim(keys or self._make(first=True)))
+            self._seal = AesGcmSeal(self._claim(self._keys() or self._make(first=True)))
         return self._seal
 
     def _claim(self, keys: tuple[str, ...]) -> tuple[str, ...]:

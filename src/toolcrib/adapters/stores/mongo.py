@@ -131,17 +131,7 @@ class MongoStore:
         if limit <= 0:
             return []
         found = self._attempt(lambda: list(self._outbox.find(limit=limit).sort("_id", 1)))
-        return [
-            OutboxEntry(
-                sequence=entry["_id"],
-                name=entry["name"],
-                payload=json.loads(entry["payload"]),
-                attempts=entry["attempts"],
-                not_before=entry["not_before"],
-                last_error=entry["last_error"],
-            )
-            for entry in found
-        ]
+        return [OutboxEntry(entry.pop("_id"), payload=json.loads(entry.pop("payload")), **entry) for entry in found]
 
     def acknowledge(self, sequence: int) -> None:
         self._attempt(lambda: self._outbox.delete_one({"_id": sequence}))
