@@ -95,10 +95,7 @@ class MongoConnection:
 
     @contextmanager
     def transaction(self) -> Iterator[ClientSession]:
-        with (
-            self._client.start_session() as session,
-            session.start_transaction(ReadConcern("snapshot"), _DURABLE),
-        ):
+        with self._client.start_session() as session, session.start_transaction(ReadConcern("snapshot"), _DURABLE):
             yield session
 
     def make_collection(self, name: str) -> None:
