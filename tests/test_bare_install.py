@@ -8,7 +8,7 @@ import pytest
 BARE = """
 import importlib.metadata, re, sys
 
-NEEDED = {"pydantic", "jsonschema-rs", "cloudpickle", "docstring-parser", "idna"}
+NEEDED = {"pydantic", "jsonschema-rs", "cloudpickle", "docstring-parser", "filelock", "idna"}
 
 def closure(names):
     found = set()
