@@ -139,18 +139,13 @@ def measure_sqlite(size: int, folder: Path) -> list[list[str]]:
         )
         rows.append(_row("SQLite", title, size, ours, raw))
     names = [f"tool-{random.Random(number).randrange(size):07d}" for number in range(2000)]
-    for title, get, sql in (
-        ("get", store.get, "SELECT tool_id, version, etag, document, written_at FROM tool_data WHERE tool_id = ?"),
-        ("get_json", store.get_json, "SELECT document FROM tool_data WHERE tool_id = ?"),
-    ):
-        parsed = title == "get"
+    sql = "SELECT tool_id, version, etag, document, written_at FROM tool_data WHERE tool_id = ?"
 
-        def by_hand(name: str, sql: str = sql, parsed: bool = parsed) -> Any:
-            row = connection.execute(sql, (name,)).fetchone()
-            return json.loads(row[3]) if parsed else row[0]
+    def by_hand(name: str) -> Any:
+        return json.loads(connection.execute(sql, (name,)).fetchone()[3])
 
-        ours, raw = in_turns(lambda get=get: [get(name) for name in names], lambda: [by_hand(name) for name in names])
-        rows.append(_row("SQLite", f"{title} by name", size, ours / len(names), raw / len(names)))
+    ours, raw = in_turns(lambda: [store.get(name) for name in names], lambda: [by_hand(name) for name in names])
+    rows.append(_row("SQLite", "get by name", size, ours / len(names), raw / len(names)))
     connection.close()
     store.close()
     return rows

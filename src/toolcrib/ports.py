@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, Protocol, TypedDict, Unpack
 
 if TYPE_CHECKING:
     from toolcrib.core.query import Filter
@@ -71,21 +71,19 @@ class Audit(Protocol):
         ...
 
 
+class AuditCriteria(TypedDict, total=False):
+    tool: str
+    principal: str
+    action: str
+    outcome: str
+    call: str
+
+
 class AuditLog(Audit, Protocol):
     """An audit that can be asked."""
 
-    def events(
-        self,
-        *,
-        tool: str = "",
-        principal: str = "",
-        action: str = "",
-        outcome: str = "",
-        call: str = "",
-        since: float = 0.0,
-        limit: int = 100,
-    ) -> list[AuditEvent]:
-        """What was kept, newest first. An empty criterion does not count."""
+    def events(self, *, since: float = 0.0, limit: int = 100, **wanted: Unpack[AuditCriteria]) -> list[AuditEvent]:
+        """What was kept and has the wanted values, newest first. An empty criterion does not count."""
         ...
 
     def close(self) -> None: ...
@@ -100,8 +98,12 @@ class Seal(Protocol):
         ...
 
     def open(self, sealed: str, context: str) -> Any:
-        """The value again. Raises SettingsError where the key is gone, StoreError where the text was tampered with."""
+        """The value again. Raises SettingsError if the key is gone, StoreError if the text was tampered with."""
         ...
+
+
+SEAL_CLAIM = "seal_key"
+"""Under this name a store keeps the fingerprint of the key that seals its credentials (:meth:`Store.claim`)."""
 
 
 # Tokens: who may come in
@@ -204,10 +206,6 @@ class Store(Outbox, Protocol):
 
     def get(self, name: str) -> Record | None: ...
 
-    def get_json(self, name: str) -> str | None:
-        """The document as JSON text, unparsed: what a service needs to answer quickly. Credentials are sealed in it."""
-        ...
-
     def commit(self, changes: Sequence[Change]) -> list[Record]:
         """All of the changes or none.
 
@@ -226,8 +224,19 @@ class Store(Outbox, Protocol):
         """Every version of a name, newest first, the current one and deletions included."""
         ...
 
+    def claimed(self, name: str) -> str:
+        """What :meth:`claim` keeps under ``name``, beside the tools; empty if nothing."""
+        ...
+
+    def claim(self, name: str, value: str, *, instead_of: str = "") -> str:
+        """Keep ``value`` under ``name`` if ``instead_of`` is there (empty: if nothing is); what is there afterwards.
+
+        Of several who claim at once, in however many processes, one wins and all get the winner's value.
+        """
+        ...
+
     def ping(self) -> None:
-        """Raises StoreError where the store cannot be reached or written."""
+        """Raises StoreError if the store cannot be reached or written."""
         ...
 
     def close(self) -> None: ...
@@ -243,8 +252,8 @@ class Blobs(Protocol):
         """Store the bytes under ``key``. The same key again is a no-op: keys are digests."""
         ...
 
-    def open(self, key: str) -> Iterator[bytes]:
-        """The bytes in pieces. Raises ToolNotFoundError where there are none."""
+    def open(self, key: str) -> Iterator[bytes] | None:
+        """The bytes in pieces, or None if there is no such key."""
         ...
 
     def link(self, key: str, *, seconds: int = 3600) -> str | None:
@@ -257,6 +266,10 @@ class Blobs(Protocol):
 
     def keys(self) -> Iterator[tuple[str, float]]:
         """Every key and when it was written."""
+        ...
+
+    def ping(self) -> None:
+        """Raises StoreError if blobs cannot be read or written here."""
         ...
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.support.s3 import S3Server
 
 from toolcrib.adapters.blobs import S3Credentials, open_blobs
-from toolcrib.core.errors import SettingsError, StoreError, ToolNotFoundError
+from toolcrib.core.errors import SettingsError, StoreError
 from toolcrib.ports import Blobs
 
 BIG = bytes(range(256)) * 4096 * 20  # 20 MiB: more than one part
@@ -33,7 +33,7 @@ def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> Blobs:
 
 
 def read(blobs: Blobs, key: str) -> bytes:
-    return b"".join(blobs.open(key))
+    return b"".join(blobs.open(key) or ())
 
 
 def test_bytes_come_back_as_they_went_in(blobs: Blobs) -> None:
@@ -60,14 +60,18 @@ def test_keys_say_when_they_were_written(blobs: Blobs) -> None:
     assert all(abs(time.time() - at) < 60 for at in written.values())
 
 
-def test_what_is_missing_is_said_at_once_and_deleting_it_is_no_error(blobs: Blobs) -> None:
-    with pytest.raises(ToolNotFoundError):
-        blobs.open("nothing")
+def test_what_is_missing_is_none_and_deleting_it_is_no_error(blobs: Blobs) -> None:
+    assert blobs.open("nothing") is None
     blobs.put("x", io.BytesIO(b"1"))
     blobs.delete("x")
     blobs.delete("x")
-    with pytest.raises(ToolNotFoundError):
-        blobs.open("x")
+    assert blobs.open("x") is None
+
+
+def test_blobs_that_are_there_answer_a_ping(blobs: Blobs) -> None:
+    blobs.ping()
+    blobs.put("x", io.BytesIO(b"1"))
+    blobs.ping()
 
 
 @pytest.mark.parametrize("key", ["../x", "a/../b", "/etc/passwd", "", "a//b", "a\\b", "a\0b", "./a"])
@@ -117,7 +121,7 @@ def test_a_big_file_passes_in_little_memory(tmp_path: Path) -> None:
     before = peak_memory()
     with source.open("rb") as file:
         blobs.put("big", file)
-    assert sum(len(piece) for piece in blobs.open("big")) == 200 * 1024 * 1024
+    assert sum(len(piece) for piece in blobs.open("big") or ()) == 200 * 1024 * 1024
     assert peak_memory() - before < 80 * 1024 * 1024
 
 
@@ -131,6 +135,26 @@ def test_a_folder_that_cannot_be_written_is_a_store_error(tmp_path: Path) -> Non
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(StoreError, match="cannot hold blobs"):
         open_blobs(f"file://{tmp_path}/file/blobs")
+
+
+def test_a_folder_that_is_gone_does_not_answer_a_ping(tmp_path: Path) -> None:
+    blobs = open_blobs(f"file://{tmp_path}/blobs")
+    (tmp_path / "blobs").rmdir()
+    with pytest.raises(StoreError, match="gone"):
+        blobs.ping()
+
+
+def test_a_missing_bucket_is_named_with_the_way_out(s3_server: S3Server) -> None:
+    blobs = open_blobs(
+        f"s3://nobody-made-this?endpoint={s3_server.endpoint}",
+        S3Credentials(s3_server.access_key, s3_server.secret_key),
+    )
+    calls: list[Callable[[], object]] = [blobs.ping, lambda: blobs.open("x")]
+    if s3_server.kind == "ceph":  # SeaweedFS makes the bucket instead
+        calls.append(lambda: blobs.put("x", io.BytesIO(b"1")))
+    for call in calls:
+        with pytest.raises(StoreError, match="'s3://nobody-made-this' does not exist; create it"):
+            call()
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,17 @@ def find_mongod() -> Path | None:
     return None
 
 
+def start_mongod(mongod: Path, folder: Path, port: int, *arguments: str) -> Program:
+    """Start a server with its data in ``folder``, and wait until it answers."""
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [str(mongod), "--port", str(port), "--bind_ip", "127.0.0.1", "--dbpath", str(folder), *arguments]
+    command += ["--nounixsocket", "--wiredTigerCacheSizeGB", "0.25"]
+    command += ["--setParameter", "diagnosticDataCollectionEnabled=false"]
+    program = Program(command, folder.with_suffix(".log"))
+    wait_until(lambda: _ask(port, "ping"), program, swallow=(PyMongoError,))
+    return program
+
+
 class MongoCluster:
     """A replica set whose nodes can be killed and restarted; use it as a context manager."""
 
@@ -69,13 +80,8 @@ class MongoCluster:
 
     def restart(self, node: int) -> None:
         """Start a node that is not running, and wait until it answers."""
-        data = self._folder / f"node{node}"
-        data.mkdir(parents=True, exist_ok=True)
-        command = [str(self._mongod), "--replSet", "rs0", "--port", str(self.ports[node]), "--bind_ip", "127.0.0.1"]
-        command += ["--dbpath", str(data), "--nounixsocket", "--wiredTigerCacheSizeGB", "0.25"]
-        command += ["--setParameter", "diagnosticDataCollectionEnabled=false"]
-        self._programs[node] = program = Program(command, self._folder / f"node{node}.log")
-        wait_until(lambda: self._ask(node, "ping"), program, swallow=(PyMongoError,))
+        folder, port = self._folder / f"node{node}", self.ports[node]
+        self._programs[node] = start_mongod(self._mongod, folder, port, "--replSet", "rs0")
 
     def heal(self) -> None:
         """Restart what is dead and wait until every node has caught up."""
@@ -103,6 +109,10 @@ class MongoCluster:
         return {"_id": "rs0", "members": members, "settings": {"electionTimeoutMillis": ELECTION_TIMEOUT_MS}}
 
     def _ask(self, node: int, command: str, value: Any = 1) -> dict[str, Any]:
-        client: MongoClient[dict[str, Any]]
-        with MongoClient("127.0.0.1", self.ports[node], directConnection=True, serverSelectionTimeoutMS=500) as client:
-            return client.admin.command(command, value)
+        return _ask(self.ports[node], command, value)
+
+
+def _ask(port: int, command: str, value: Any = 1) -> dict[str, Any]:
+    client: MongoClient[dict[str, Any]]
+    with MongoClient("127.0.0.1", port, directConnection=True, serverSelectionTimeoutMS=500) as client:
+        return client.admin.command(command, value)

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from toolcrib.core.errors import MissingDependencyError, SettingsError, StoreError, ToolNotFoundError
+from toolcrib.adapters.files import sync
+from toolcrib.core.errors import MissingDependencyError, SettingsError, StoreError
 from toolcrib.ports import Blobs
 
 try:
@@ -32,6 +33,9 @@ _KEY = re.compile(r"[A-Za-z0-9._-]{1,128}(/[A-Za-z0-9._-]{1,128}){0,7}")
 _PART_BYTES = 8 * 1024 * 1024
 _STAGING = ".incoming"
 _MISSING = (NotFoundError, FileNotFoundError)
+_NO_BUCKET = "<Code>NoSuchBucket</Code>"
+_NOBODY = ".ping"
+"""A key that no blob has: asking for it shows that the store answers."""
 _S3_OPTIONS = frozenset({"endpoint", "region", "public_endpoint"})
 
 
@@ -68,39 +72,49 @@ class ObjectBlobs:
         self._where = where
 
     def put(self, key: str, source: BinaryIO) -> None:
-        with self._complaints(key):
+        with self._complaints():
             obstore.put(self._store, _checked(key), source, chunk_size=_PART_BYTES, max_concurrency=2)
 
-    def open(self, key: str) -> Iterator[bytes]:
-        with self._complaints(key):
-            found = obstore.get(self._store, _checked(key))
-        return self._pieces(key, found)
+    def open(self, key: str) -> Iterator[bytes] | None:
+        with self._complaints():
+            try:
+                found = obstore.get(self._store, _checked(key))
+            except _MISSING as error:
+                if _NO_BUCKET in str(error):
+                    raise
+                return None
+        return self._pieces(found)
 
     def link(self, key: str, *, seconds: int = 3600) -> str | None:  # noqa: ARG002 - nobody else can read our memory
         return None
 
     def delete(self, key: str) -> None:
-        with self._complaints(key), contextlib.suppress(*_MISSING):
+        with self._complaints(), contextlib.suppress(*_MISSING):
             obstore.delete(self._store, _checked(key))
 
     def keys(self) -> Iterator[tuple[str, float]]:
-        with self._complaints(""):
+        with self._complaints():
             for batch in obstore.list(self._store):
                 for entry in batch:
                     yield entry["path"], entry["last_modified"].timestamp()
 
-    def _pieces(self, key: str, found: obstore.GetResult) -> Iterator[bytes]:
-        with self._complaints(key):
+    def ping(self) -> None:
+        self.open(_NOBODY)
+
+    def _pieces(self, found: obstore.GetResult) -> Iterator[bytes]:
+        with self._complaints():
             for piece in found.stream():
                 yield bytes(piece)
 
     @contextlib.contextmanager
-    def _complaints(self, key: str) -> Iterator[None]:
+    def _complaints(self) -> Iterator[None]:
         try:
             yield
-        except _MISSING:
-            raise ToolNotFoundError(key) from None
         except (BaseError, OSError) as error:
+            if _NO_BUCKET in str(error):
+                raise StoreError(
+                    f"the bucket of {self._where!r} does not exist; create it, or name another one in TOOLCRIB_BLOBS"
+                ) from None
             reason = str(error).partition("\n")[0]
             raise StoreError(f"the blob store at {self._where!r} failed: {reason:.300}") from error
 
@@ -121,7 +135,7 @@ class FolderBlobs(ObjectBlobs):
 
     def put(self, key: str, source: BinaryIO) -> None:
         final = self._folder / _checked(key)
-        with self._complaints(key):
+        with self._complaints():
             try:
                 os.utime(final)
                 return
@@ -130,13 +144,17 @@ class FolderBlobs(ObjectBlobs):
             staged = f"{_STAGING}/{uuid.uuid4().hex}"
             try:
                 obstore.put(self._store, staged, source, chunk_size=_PART_BYTES, max_concurrency=2)
-                _sync(self._folder / staged)
+                sync(self._folder / staged)
                 obstore.rename(self._store, staged, key)
             except BaseException:
                 (self._folder / staged).unlink(missing_ok=True)
                 raise
             for folder in final.relative_to(self._folder).parents:
-                _sync(self._folder / folder)
+                sync(self._folder / folder)
+
+    def ping(self) -> None:
+        if not os.access(self._folder, os.R_OK | os.W_OK | os.X_OK):
+            raise StoreError(f"the folder {str(self._folder)!r} cannot hold blobs: it is gone or cannot be written")
 
 
 class BucketBlobs(ObjectBlobs):
@@ -149,7 +167,7 @@ class BucketBlobs(ObjectBlobs):
         self._public = public
 
     def link(self, key: str, *, seconds: int = 3600) -> str | None:
-        with self._complaints(key):
+        with self._complaints():
             return obstore.sign(self._public, "GET", _checked(key), timedelta(seconds=seconds))
 
 
@@ -202,11 +220,3 @@ def _checked(key: str) -> str:
     if not _KEY.fullmatch(key) or any(part in {".", ".."} for part in key.split("/")):
         raise ValueError(f"{key!r} is not a blob's key")
     return key
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -5,70 +5,36 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-if sys.platform == "win32":
-    import msvcrt
+from filelock import FileLock
 
-    def _lock(descriptor: int, shared: bool) -> None:
-        del shared  # Windows locks bytes for one holder only
-        while True:
-            try:
-                os.lseek(descriptor, 0, os.SEEK_SET)
-                msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-            except OSError:
-                time.sleep(0.02)
-            else:
-                return
-
-    def _unlock(descriptor: int) -> None:
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
-
-else:
-    import fcntl
-
-    def _lock(descriptor: int, shared: bool) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
-
-    def _unlock(descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
+_POLL_SECONDS = 0.01
 
 
 @contextmanager
-def locked(path: Path, *, shared: bool = False) -> Iterator[None]:
-    """Hold the lock of ``path``, alone or with other readers, against threads and processes alike.
-
-    The lock is a file of its own beside ``path`` that stays there: one that is removed could be held twice.
-    """
-    lock = path.with_name(f"{path.name}.lock")
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
-    try:
-        _lock(descriptor, shared)
-        try:
-            yield
-        finally:
-            _unlock(descriptor)
-    finally:
-        os.close(descriptor)
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of ``path`` against threads and processes alike: a file of its own beside it, which stays."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(path.with_name(f"{path.name}.lock"), mode=0o666).acquire(poll_interval=_POLL_SECONDS):
+        yield
 
 
-def replace_file(path: Path, data: bytes) -> None:
+def replace_file(path: Path, data: bytes, *, mode: int = 0o666) -> None:
     """Make ``data`` the content of ``path``; a reader, and a crash, sees the old content or the new.
 
-    It is on disk when this returns. A symbolic link stays one, and permissions stay as they were.
+    It is on disk when this returns. A symbolic link stays one, and permissions stay as they were; ``mode`` is for a
+    file that is new.
     """
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
-    mode = target.stat().st_mode & 0o7777 if target.exists() else None
+    known = target.stat().st_mode & 0o7777 if target.exists() else None
     try:
-        with temporary.open("xb") as file:
-            if mode is not None:
-                temporary.chmod(mode)
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, known or mode), "wb") as file:
+            if known is not None:
+                temporary.chmod(known)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -76,7 +42,7 @@ def replace_file(path: Path, data: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    sync_folder(target.parent)
+    sync(target.parent)
 
 
 def append_file(path: Path, data: bytes) -> None:
@@ -87,14 +53,14 @@ def append_file(path: Path, data: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     if is_new:
-        sync_folder(path.parent)
+        sync(path.parent)
 
 
-def sync_folder(folder: Path) -> None:
-    """Make renames in ``folder`` last. Windows has nothing of the kind and needs nothing."""
+def sync(path: Path) -> None:
+    """Make what was written to a file, or the renames in a folder, last. Windows has nothing of the kind."""
     if sys.platform == "win32":
         return
-    descriptor = os.open(folder, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -8,7 +8,6 @@ however many processes deliver.
 
 from __future__ import annotations
 
-import json
 import logging
 import random
 import threading
@@ -18,14 +17,13 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 
-from toolcrib.adapters.http import HttpCaller, Reply, caller_to
-from toolcrib.adapters.signing import SIGNATURE_HEADER, sign
+from toolcrib.adapters.http import HttpCaller, Reply
+from toolcrib.adapters.signing import SignedPost
 from toolcrib.core.errors import DeniedError, StoreError, UnavailableError
 from toolcrib.ports import OutboxEntry, Store
 
 EVENT_HEADER = "Toolcrib-Event-Id"
 _log = logging.getLogger(__name__)
-_MAX_ANSWER_BYTES = 64 * 1024
 _BATCH = 200
 _OWN_PLACE = frozenset({"binding", "parameters", "returns"})
 
@@ -40,15 +38,6 @@ class DeliveryOptions:
     first_delay: float = 1
     longest_delay: float = 60
     poll_seconds: float = 1
-
-
-@dataclass(slots=True)
-class DeliveryCounts:
-    """Since the deliverer was made; for metrics."""
-
-    delivered: int = 0
-    failed: int = 0
-    store_errors: int = 0
 
 
 def as_event(entry: OutboxEntry) -> dict[str, Any]:
@@ -96,14 +85,13 @@ class OutboxDeliverer:
         caller: HttpCaller | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.counts = DeliveryCounts()
         self._store = store
-        self._url = url
-        self._options = options or DeliveryOptions()
+        self._options = options = options or DeliveryOptions()
         self._shape = shape
-        self._caller = caller or caller_to(url, "the event webhook")
+        self._post = SignedPost(
+            url, "the event webhook", secret=options.secret, seconds=options.seconds, caller=caller, clock=clock
+        )
         self._clock = clock
-        self._wake = threading.Event()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -116,15 +104,10 @@ class OutboxDeliverer:
     def stop(self) -> None:
         """Finish the delivery under way and return; what waits stays in the store."""
         self._stopping.set()
-        self._wake.set()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-        self._caller.close()
-
-    def wake(self) -> None:
-        """Look now instead of at the next poll: something was committed."""
-        self._wake.set()
+        self._post.close()
 
     def deliver_due(self) -> int:
         """One round over everything that is due; how many were delivered.
@@ -157,41 +140,26 @@ class OutboxDeliverer:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            self._wake.clear()
             try:
                 again = self.deliver_due() > 0
             except StoreError as error:
-                self.counts.store_errors += 1
                 _log.warning("the outbox cannot be read and is tried again: %s", error)
                 again = False
             if not again:
-                self._wake.wait(self._options.poll_seconds)
+                self._stopping.wait(self._options.poll_seconds)
 
     def _deliver(self, entry: OutboxEntry) -> _Outcome:
         outcome = _Outcome.REFUSED
         try:
-            problem = _problem(self._post(entry))
+            event = {EVENT_HEADER: str(entry.payload.get("id") or entry.sequence)}
+            problem = _problem(self._post.send(self._shape(entry), event))
         except (TimeoutError, UnavailableError, DeniedError) as error:
             problem, outcome = str(error), _Outcome.UNREACHABLE
         if problem:
-            self.counts.failed += 1
             self._store.postpone(entry.sequence, not_before=self._clock() + self._delay(entry), error=problem)
             return outcome
         self._store.acknowledge(entry.sequence)
-        self.counts.delivered += 1
         return _Outcome.DELIVERED
-
-    def _post(self, entry: OutboxEntry) -> Reply:
-        body = json.dumps(self._shape(entry)).encode()
-        headers = {
-            "Content-Type": "application/json",
-            EVENT_HEADER: str(entry.payload.get("id") or entry.sequence),
-        }
-        if self._options.secret:
-            headers[SIGNATURE_HEADER] = sign(self._options.secret, body, at=self._clock())
-        return self._caller.post_blocking(
-            self._url, body, headers, seconds=self._options.seconds, max_bytes=_MAX_ANSWER_BYTES
-        )
 
     def _delay(self, entry: OutboxEntry) -> float:
         longest = min(self._options.longest_delay, self._options.first_delay * 2.0 ** min(entry.attempts, 30))

@@ -1,7 +1,8 @@
-"""Credentials sealed with AES-256-GCM. The keys come from outside the store.
+"""Credentials sealed with AES-256-GCM. The keys come from outside the store, which knows only a fingerprint.
 
-A sealed value is ``v1:<key id>:<base64 of nonce and ciphertext>``. The key id is a fingerprint of the key, so a value
-says which key opens it; the first key seals, all of them open, and that is how keys are rotated.
+A sealed value is ``v1:<fingerprint of the key>:<base64 of nonce and ciphertext>``, so a value says which key opens it.
+The store names the one key that seals (:class:`StoreSeal`), all of a process's keys open, and that is how keys are
+rotated.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import binascii
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from toolcrib.core.errors import MissingDependencyError, SettingsError, StoreError
+from toolcrib.adapters.files import locked, replace_file
+from toolcrib.core.errors import ConflictError, MissingDependencyError, SettingsError, StoreError
+from toolcrib.ports import SEAL_CLAIM, Store
 
 _FORMAT = "v1"
 _KEY_BYTES = 32
@@ -29,9 +32,8 @@ class AesGcmSeal:
     def __init__(self, keys: Sequence[str]) -> None:
         if not keys:
             raise SettingsError("there is no key to seal credentials with; set TOOLCRIB_SEAL_KEYS")
-        ciphers = [_cipher(_key_bytes(key)) for key in keys]
-        self._ciphers = {key_id: cipher for key_id, cipher in reversed(ciphers)}  # noqa: C416 - the first key wins
-        self._newest = ciphers[0][0]
+        self._ciphers = {fingerprint(key): _cipher(key) for key in keys}
+        self._newest = fingerprint(keys[0])
 
     def close(self, value: Any, context: str) -> str:
         nonce = os.urandom(_NONCE_BYTES)
@@ -63,39 +65,31 @@ def new_key() -> str:
     return base64.b64encode(os.urandom(_KEY_BYTES)).decode()
 
 
-def key_file(path: Path) -> tuple[str, ...]:
-    """The keys in a file that only its owner can read, newest first; one is made at the first need.
+def fingerprint(key: str) -> str:
+    """What tells a key from others and may be shown."""
+    return hashlib.sha256(b"toolcrib seal key id" + _key_bytes(key)).hexdigest()[:8]
 
-    Two programs that need it at once get the same.
+
+def read_keys(path: Path) -> tuple[str, ...]:
+    """The keys in a file, newest first; none if there is no file."""
+    with _naming(path):
+        return tuple(path.read_text(encoding="ascii").split()) if path.exists() else ()
+
+
+def add_key(path: Path, *, first: bool = False) -> tuple[str, ...]:
+    """Put a new key before those in the file, which only its owner can read; all of them.
+
+    The old ones stay, because old versions are sealed with them. ``first`` adds none if one is there: two programs
+    that need a key at once get the same.
     """
     with _naming(path):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not path.exists():
-            # Linked into place: nobody reads half a key, and the second of two creators loses.
-            with _draft(path, [new_key()]) as draft, suppress(FileExistsError):
-                os.link(draft, path)
-        return tuple(path.read_text(encoding="ascii").split())
-
-
-def add_key(path: Path) -> None:
-    """Put a new key before those in the file. They stay, because old versions are sealed with them."""
-    keys = key_file(path)
-    with _naming(path), _draft(path, [new_key(), *keys]) as draft:
-        draft.replace(path)
-
-
-@contextmanager
-def _draft(path: Path, keys: Sequence[str]) -> Iterator[Path]:
-    """A file with the keys beside ``path``, on the disk and gone afterwards."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
-    try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write("".join(f"{key}\n" for key in keys))
-            file.flush()
-            os.fsync(file.fileno())
-        yield draft
-    finally:
-        draft.unlink(missing_ok=True)
+        with locked(path):
+            keys = read_keys(path)
+            if not (keys and first):
+                keys = (new_key(), *keys)
+                replace_file(path, "".join(f"{key}\n" for key in keys).encode(), mode=0o600)
+            return keys
 
 
 @contextmanager
@@ -116,12 +110,12 @@ def _key_bytes(key: str) -> bytes:
     return raw
 
 
-def _cipher(key: bytes) -> tuple[str, Any]:
+def _cipher(key: str) -> Any:
     try:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
     except ImportError:
         raise MissingDependencyError("cryptography", "pip install 'toolcrib[server]'") from None
-    return hashlib.sha256(b"toolcrib seal key id" + key).hexdigest()[:8], AESGCM(key)
+    return AESGCM(_key_bytes(key))
 
 
 def _parts(sealed: str, tool: str) -> tuple[str, bytes]:
@@ -135,20 +129,46 @@ def _parts(sealed: str, tool: str) -> tuple[str, bytes]:
     return key_id, data
 
 
-class DeferredSeal:
-    """A seal that is made when a credential first needs it: most catalogues have none, and then need no key.
+class StoreSeal:
+    """A seal for the credentials in ``store``, which names the key by its fingerprint: no two processes seal with
+    keys of their own.
 
-    A value that it cannot open makes it look for the keys again: they may have been rotated meanwhile.
+    ``given`` are the keys of the settings; without any, ``path`` is the file of those that are made at the first
+    need: most catalogues have no credentials, and then need no key. Without a path the key ends with the store.
     """
 
-    def __init__(self, make: Callable[[], AesGcmSeal]) -> None:
-        self._make = make
+    def __init__(self, store: Store, given: Sequence[str], path: Path | None) -> None:
+        self._store = store
+        self._given = tuple(given)
+        self._path = path
         self._seal: AesGcmSeal | None = None
+
+    def check(self) -> None:
+        """Raises SettingsError if our keys are others than the store's. Without any key there is still much to read."""
+        if keys := self._keys():
+            self._ordered(keys, self._store.claimed(SEAL_CLAIM) or fingerprint(keys[0]))
+
+    def require(self) -> None:
+        """For who will seal: raises SettingsError unless the store's key is ours.
+
+        A store that others share is claimed at once, before one of them seals with a key that we lack.
+        """
+        if self._store.remote or self._store.claimed(SEAL_CLAIM):
+            self._ours()
+
+    def rotate(self) -> None:
+        """Let the first of the given keys seal from now on, or a new one if they are made here."""
+        before = self._store.claimed(SEAL_CLAIM)
+        keys = self._given or self._make(first=False)
+        if self._store.claim(SEAL_CLAIM, fingerprint(keys[0]), instead_of=before) != fingerprint(keys[0]):
+            raise ConflictError("somebody else rotates the keys of this store at the same time; repeat it")
+        self._seal = None
 
     def close(self, value: Any, context: str) -> str:
         return self._ready().close(value, context)
 
     def open(self, sealed: str, context: str) -> Any:
+        """Looks for the keys again if none opens: they may have been rotated meanwhile."""
         try:
             return self._ready().open(sealed, context)
         except SettingsError:
@@ -157,5 +177,35 @@ class DeferredSeal:
 
     def _ready(self) -> AesGcmSeal:
         if self._seal is None:
-            self._seal = self._make()
+            self._seal = AesGcmSeal(self._ours())
         return self._seal
+
+    def _ours(self) -> tuple[str, ...]:
+        """Our keys, the one that the store names first; it is made, and named, if there is none yet."""
+        keys, named = self._keys(), self._store.claimed(SEAL_CLAIM)
+        if not named:
+            keys = keys or self._make(first=True)
+            named = self._store.claim(SEAL_CLAIM, fingerprint(keys[0]))
+        return self._ordered(keys, named)
+
+    def _ordered(self, keys: tuple[str, ...], named: str) -> tuple[str, ...]:
+        if named not in map(fingerprint, keys):
+            raise self._stranger(keys, named)
+        return tuple(sorted(keys, key=lambda key: fingerprint(key) != named))
+
+    def _keys(self) -> tuple[str, ...]:
+        return self._given or (read_keys(self._path) if self._path else ())
+
+    def _make(self, *, first: bool) -> tuple[str, ...]:
+        if self._path is not None:
+            return add_key(self._path, first=first)
+        self._given = (new_key(), *self._given)
+        return self._given
+
+    def _stranger(self, keys: tuple[str, ...], named: str) -> SettingsError:
+        ours = f"only {', '.join(map(fingerprint, keys))}" if keys else "no key"
+        return SettingsError(
+            f"the credentials in this store are sealed with key {named}, and this process has {ours}; copy the key "
+            f"file of a process that has it to {str(self._path)!r}, or set TOOLCRIB_SEAL_KEYS to its keys "
+            "(if it is lost, 'toolcrib keys rotate --lost' gives up what it sealed)"
+        )

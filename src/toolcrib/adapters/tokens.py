@@ -6,15 +6,16 @@ so that every replica knows them.
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from toolcrib.core.errors import MissingDependencyError, StoreError
+from toolcrib.adapters.sqlite import connect, explained
 from toolcrib.core.tokens import TokenRecord
+
+_TOKENS = "tokens"
 
 
 class SqliteTokens:
@@ -25,11 +26,6 @@ class SqliteTokens:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch(mode=0o600, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"the token file {str(path)!r} cannot be made: {error.strerror or error}") from None
         self._run(
             "create table if not exists tokens (digest text primary key, id text not null unique, name text not null,"
             " role text not null, created_at real not null, expires_at real not null)"
@@ -60,50 +56,36 @@ class SqliteTokens:
         return None
 
     def _run(self, sql: str, values: dict[str, Any] | None = None) -> list[Any]:
-        try:
-            with self._lock, closing(sqlite3.connect(self._path, timeout=10)) as database, database:
-                return database.execute(sql, values or {}).fetchall()
-        except sqlite3.Error as error:
-            raise StoreError(f"the token file {str(self._path)!r} failed: {error}") from None
+        with self._lock, explained("token file", self._path), closing(connect(self._path, private=True)) as database:
+            return database.execute(sql, values or {}).fetchall()
 
 
 class MongoTokens:
     remote = True
 
     def __init__(self, url: str) -> None:
-        try:
-            import pymongo
-            from pymongo.errors import PyMongoError
-        except ImportError:
-            raise MissingDependencyError("pymongo", "pip install 'toolcrib[mongo]'") from None
-        self._failure: type[Exception] = PyMongoError
-        self._client: Any = pymongo.MongoClient(url, w="majority", serverSelectionTimeoutMS=10_000)
-        self._tokens = self._client.get_default_database("toolcrib")["tokens"]
-        self._guarded(self._tokens.create_index, "id", unique=True)
+        from toolcrib.adapters.mongo import MongoConnection
+
+        self._server = MongoConnection(url, lambda: self._tokens.create_index("id", unique=True))
+        self._tokens = self._server.database[_TOKENS]
 
     def add(self, record: TokenRecord) -> None:
         document = asdict(record)
-        self._guarded(self._tokens.insert_one, {"_id": document.pop("digest"), **document})
+        self._server.add(_TOKENS, [{"_id": document.pop("digest"), **document}])
 
     def find(self, digest: str) -> TokenRecord | None:
-        document = self._guarded(self._tokens.find_one, {"_id": digest})
+        document = self._server.attempt(lambda: self._tokens.find_one({"_id": digest}))
         return _from_mongo(document) if document else None
 
     def all(self) -> list[TokenRecord]:
-        documents = self._guarded(lambda: list(self._tokens.find().sort([("created_at", 1), ("id", 1)])))
+        documents = self._server.attempt(lambda: list(self._tokens.find().sort([("created_at", 1), ("id", 1)])))
         return [_from_mongo(document) for document in documents]
 
     def revoke(self, token_id: str) -> bool:
-        return bool(self._guarded(self._tokens.delete_one, {"id": token_id}).deleted_count)
+        return bool(self._server.attempt(lambda: self._tokens.delete_one({"id": token_id})).deleted_count)
 
     def close(self) -> None:
-        self._client.close()
-
-    def _guarded(self, method: Any, *args: Any, **options: Any) -> Any:
-        try:
-            return method(*args, **options)
-        except self._failure as error:
-            raise StoreError(f"the token collection did not answer: {str(error)[:200]}") from None
+        self._server.close()
 
 
 def _from_mongo(document: dict[str, Any]) -> TokenRecord:

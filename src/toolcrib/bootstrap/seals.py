@@ -1,38 +1,23 @@
-"""What seals credentials: the keys of the settings, or one of our own."""
+"""What seals credentials: the keys of the settings, or those of the data folder."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolcrib.bootstrap.stores import scheme_of
-from toolcrib.core.errors import SettingsError
 from toolcrib.settings import Settings
 
 if TYPE_CHECKING:
-    from toolcrib.adapters.sealing import AesGcmSeal
-    from toolcrib.ports import Seal
+    from toolcrib.adapters.sealing import StoreSeal
+    from toolcrib.ports import Store
 
 
-def open_seal(settings: Settings, *, shared: bool) -> Seal:
-    """Seals credentials with the keys of the settings, or with one that is made in the data folder at the first need.
+def open_seal(settings: Settings, store: Store) -> StoreSeal:
+    """Seals the credentials in ``store`` with the keys of the settings, or with those in the data folder."""
+    from toolcrib.adapters.sealing import StoreSeal
 
-    If several processes share the store, each would make its own, so there the settings must name the keys.
-    """
-    from toolcrib.adapters.sealing import AesGcmSeal, DeferredSeal, key_file
-
-    def seal() -> AesGcmSeal:
-        if settings.seal_keys:
-            return AesGcmSeal(settings.seal_keys)
-        if shared:
-            raise SettingsError(
-                "a shared store needs the same keys everywhere to seal credentials; set TOOLCRIB_SEAL_KEYS"
-            )
-        if scheme_of(settings.store_url) == "memory":
-            return AesGcmSeal([new_key()])
-        return AesGcmSeal(key_file(_key_path(settings)))
-
-    return DeferredSeal(seal)
+    path = None if scheme_of(settings.store_url) == "memory" else settings.data_folder / "keys" / "seal.key"
+    return StoreSeal(store, settings.seal_keys, path)
 
 
 def new_key() -> str:
@@ -40,14 +25,3 @@ def new_key() -> str:
     from toolcrib.adapters.sealing import new_key
 
     return new_key()
-
-
-def add_key(settings: Settings) -> None:
-    """Put a new key before those in the data folder."""
-    from toolcrib.adapters.sealing import add_key
-
-    add_key(_key_path(settings))
-
-
-def _key_path(settings: Settings) -> Path:
-    return settings.data_folder / "keys" / "seal.key"

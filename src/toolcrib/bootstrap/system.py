@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from toolcrib.bootstrap.binding import Binder
 from toolcrib.bootstrap.local import find_plugins, known_names, shipped_tool
 from toolcrib.bootstrap.policies import open_policy
-from toolcrib.bootstrap.seals import add_key, open_seal
+from toolcrib.bootstrap.seals import open_seal
 from toolcrib.bootstrap.stores import open_audit, open_blobs, open_index, open_outbox, open_store, open_tokens
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.call import Calls
@@ -26,6 +26,7 @@ from toolcrib.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from toolcrib.adapters.outbox import OutboxDeliverer
+    from toolcrib.adapters.sealing import StoreSeal
     from toolcrib.ports import AuditLog, Blobs, Policy, Store, Tokens
     from toolcrib.registry import ToolRegistry
 
@@ -72,8 +73,13 @@ class System:
         return policy
 
     @cached_property
+    def seal(self) -> StoreSeal:
+        return open_seal(self.settings, self.store)
+
+    @cached_property
     def catalogue(self) -> Catalogue:
         """The kept tools; closing them closes the system. Deletions that a crash interrupted are finished here."""
+        self.seal.check()
         binder = Binder(self.settings, self._credentials, lambda: self.blobs, self.functions, self.python_modules)
         self._closing.callback(binder.close)
         catalogue = Catalogue(
@@ -81,7 +87,7 @@ class System:
             index=open_index(self.store),
             policy=self.policy,
             audit=self.audit,
-            seal=open_seal(self.settings, shared=self.store.remote),
+            seal=self.seal,
             bind=binder,
             cleanups=[binder.forget, *self.cleanups],
             closing=[self.close],
@@ -160,11 +166,12 @@ def open_catalogue(
     return catalogue
 
 
-def rotate_seal(settings: Settings) -> int:
+def rotate_seal(settings: Settings, *, lost: bool = False) -> int:
     """Seal every credential again with the first of the configured keys, or with a new one if the key is ours;
-    how many tools that touched.
+    how many tools that touched. None if the old key is ``lost``: what it sealed stays closed.
     """
     with open_system(settings) as system:
-        if not settings.seal_keys and not system.store.remote:
-            add_key(settings)
-        return system.catalogue.reseal(principal="rotation")
+        if not lost:
+            system.seal.require()
+        system.seal.rotate()
+        return 0 if lost else system.catalogue.reseal(principal="rotation")

@@ -14,7 +14,7 @@ from pathlib import Path
 from toolcrib.catalogue.catalogue import Catalogue
 from toolcrib.catalogue.creator import checked_spec
 from toolcrib.catalogue.entries import Entry
-from toolcrib.core.errors import ToolcribError, ToolExistsError, ToolNotFoundError, UnavailableError
+from toolcrib.core.errors import ToolcribError, ToolExistsError, UnavailableError
 from toolcrib.core.query import Filter, parse
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.bundle import Bundle, BundleLimits, blob_key, bundle_digest, read_bundle
@@ -47,7 +47,7 @@ def ingest(
         if not replace and spec.name in catalogue:
             raise ToolExistsError(spec.name)
         key = blob_key(bundle.digest)
-        known = _is_there(blobs, key)
+        known = blobs.open(key) is not None
         blobs.put(key, code)
         try:
             entry = catalogue.publish(spec, replace=replace, force=force, principal=principal)
@@ -57,7 +57,7 @@ def ingest(
             if not known and not catalogue.count({"binding.source_code_link": spec.binding.source_code_link}):
                 blobs.delete(key)
             raise
-        if not _is_there(blobs, key):  # somebody deleted the last tool with the same code meanwhile
+        if blobs.open(key) is None:  # somebody deleted the last tool with the same code meanwhile
             code.seek(0)
             blobs.put(key, code)
         return entry
@@ -120,11 +120,3 @@ def _pages(store: Store, where: Filter) -> Iterator[Record]:
 
 def _digest(record: Record) -> str | None:
     return bundle_digest((record.document or {}).get("binding", {}).get("source_code_link", ""))
-
-
-def _is_there(blobs: Blobs, key: str) -> bool:
-    try:
-        blobs.open(key)
-    except ToolNotFoundError:
-        return False
-    return True

@@ -100,9 +100,9 @@ class Journal:
 
     def _end(self, request: Request, state: str, reason: str) -> None:
         self._execute(
-            "UPDATE requests SET state = ?1, reason = ?2, page = NULL, body = NULL,"
-            " request = CASE ?1 WHEN 'done' THEN '' ELSE request END WHERE key = ?3",
-            (state, reason, request.key),
+            "UPDATE requests SET state = ?, reason = ?, page = NULL, body = NULL,"
+            " request = CASE ? WHEN 'done' THEN '' ELSE request END WHERE key = ?",
+            (state, reason, state, request.key),
         )
 
     def _claim(self, pipeline: str) -> None:

@@ -24,7 +24,7 @@ from toolcrib.core.errors import ConflictError, InvalidBundleError, StoreError
 from toolcrib.core.query import ALL
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tokens import TokenRecord
-from toolcrib.ports import AuditEvent, Change, Store, Tokens
+from toolcrib.ports import SEAL_CLAIM, AuditEvent, Change, Store, Tokens
 from toolcrib.settings import Settings
 
 FORMAT = 1
@@ -72,12 +72,14 @@ def _write(archive: zipfile.ZipFile, system: System) -> Saved:
         for name, history in _histories(system.store):
             _line(file, {"name": name, "versions": history})
             tools, versions = tools + 1, versions + len(history)
-    blobs = system.blobs
-    keys = sorted(dict(blobs.keys()))
-    for key in keys:
+    blobs, bundles = system.blobs, 0
+    for key in sorted(dict(blobs.keys())):
+        pieces = blobs.open(key)
+        if pieces is None:  # its tool was deleted meanwhile
+            continue
         with archive.open(f"{_BLOBS}{key}", "w", force_zip64=True) as file:
-            for piece in blobs.open(key):
-                file.write(piece)
+            file.writelines(pieces)
+        bundles += 1
     events = system.audit.events(limit=_EVERY_EVENT)
     with archive.open(_AUDIT, "w", force_zip64=True) as file:
         for event in reversed(events):
@@ -86,8 +88,9 @@ def _write(archive: zipfile.ZipFile, system: System) -> Saved:
     with archive.open(_TOKENS, "w") as file:
         for record in tokens:
             _line(file, asdict(record))
-    saved = Saved(tools, versions, len(keys), len(events), len(tokens))
+    saved = Saved(tools, versions, bundles, len(events), len(tokens))
     manifest = {"format": FORMAT, "toolcrib": __version__, "at": time.time(), **asdict(saved)}
+    manifest[SEAL_CLAIM] = system.store.claimed(SEAL_CLAIM)
     archive.writestr(_MANIFEST, json.dumps(manifest, indent=2))
     return saved
 
@@ -111,28 +114,30 @@ def restore(settings: Settings, path: Path) -> Saved:
     """Put a backup back into an empty store. Versions keep their numbers and their times, and get new etags."""
     try:
         with zipfile.ZipFile(path) as archive:
-            _check_manifest(archive, path)
-            return _read(archive, settings)
+            return _read(archive, settings, _manifest(archive, path))
     except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError) as error:
         raise InvalidBundleError(f"{str(path)!r} is not a backup of Toolcrib: {error}") from None
     except OSError as error:
         raise StoreError(f"the backup {str(path)!r} cannot be read: {error.strerror or error}") from None
 
 
-def _check_manifest(archive: zipfile.ZipFile, path: Path) -> None:
+def _manifest(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
     manifest = json.loads(archive.read(_MANIFEST))
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InvalidBundleError(f"{str(path)!r} is not a backup that this version can read")
     broken = archive.testzip()
     if broken is not None:
         raise InvalidBundleError(f"{str(path)!r} is damaged: its member {broken!r} does not have its checksum")
+    return manifest
 
 
-def _read(archive: zipfile.ZipFile, settings: Settings) -> Saved:
+def _read(archive: zipfile.ZipFile, settings: Settings, manifest: dict[str, Any]) -> Saved:
     times = _Times()
     with System(settings, clock=times) as system:
         if system.store.query(ALL, limit=1):
             raise ConflictError("the store holds tools already; restore into an empty one")
+        if named := str(manifest.get(SEAL_CLAIM, "")):
+            system.store.claim(SEAL_CLAIM, named, instead_of=system.store.claimed(SEAL_CLAIM))
         keys = [name for name in archive.namelist() if name.startswith(_BLOBS)]
         for name in keys:
             with archive.open(name) as file:

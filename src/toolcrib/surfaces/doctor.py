@@ -111,7 +111,7 @@ def _blobs(system: System) -> tuple[Health, str]:
     key = f"doctor/{uuid.uuid4().hex}"
     blobs.put(key, io.BytesIO(b"probe"))
     try:
-        if b"".join(blobs.open(key)) != b"probe":
+        if b"".join(blobs.open(key) or ()) != b"probe":
             return "failed", f"{where} does not give back what was put there"
     finally:
         blobs.delete(key)

@@ -87,6 +87,7 @@ def check_start(settings: Settings, *, sample: bool = False) -> None:
     with open_system(settings) as system:
         access_of(settings, system.tokens)
         bearer_of(settings)
+        system.seal.require()
         system.catalogue.store.ping()
         if sample:
             seed_samples(system.catalogue)

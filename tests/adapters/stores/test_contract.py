@@ -1,6 +1,5 @@
 """What every store promises; see toolcrib.ports.Store."""
 
-import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -41,14 +40,10 @@ def test_what_is_written_is_read_back_whole(store: Store):
     assert store.get("a") == written
     assert written.document == document
     assert list(written.document["parameters"]["$defs"]) == list(SCHEMA["$defs"])
-    text = store.get_json("a")
-    assert text is not None
-    assert json.loads(text) == document
 
 
 def test_nothing_is_none(store: Store):
     assert store.get("nobody") is None
-    assert store.get_json("nobody") is None
     assert store.get("\ud800") is None
     assert store.history("nobody") == []
     assert store.query(ALL) == []
@@ -260,3 +255,40 @@ def test_threads_lose_nothing(store: Store):
 
 def test_ping_says_yes(store: Store):
     store.ping()
+
+
+def test_a_claim_is_kept_by_the_first(store: Store):
+    assert store.claimed("key") == ""
+    assert store.claim("key", "a") == "a"
+    assert store.claim("key", "b") == "a"
+    assert store.claimed("key") == "a"
+    assert store.claimed("other") == ""
+
+
+def test_a_claim_is_replaced_by_who_knows_it(store: Store):
+    assert store.claim("key", "b", instead_of="a") == ""
+    store.claim("key", "a")
+    assert store.claim("key", "c", instead_of="b") == "a"
+    assert store.claim("key", "b", instead_of="a") == "b"
+    assert store.claimed("key") == "b"
+
+
+def test_claims_outlive_the_store_and_the_tools(lasting: Callable[[], Store]):
+    first = lasting()
+    first.commit([Change("a", tool("a"))])
+    first.claim("key", "1")
+    first.claim("key", "2", instead_of="1")
+    first.commit([Change("a", None)])
+    first.close()
+    again = lasting()
+    assert (again.claimed("key"), again.query(ALL)) == ("2", [])
+    again.close()
+
+
+def test_of_many_claims_at_once_one_wins(lasting: Callable[[], Store]):
+    stores = [lasting() for _ in range(4)]
+    with ThreadPoolExecutor(8) as pool:
+        answers = set(pool.map(lambda number: stores[number % 4].claim("key", f"value-{number}"), range(32)))
+    assert answers == {stores[0].claimed("key")}
+    for opened in stores:
+        opened.close()

@@ -1,7 +1,9 @@
 """The MongoDB store on its bad days: no server, no replica set, lost answers, a killed primary."""
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -11,13 +13,16 @@ from pymongo import MongoClient
 from pymongo.client_session import ClientSession
 from pymongo.errors import AutoReconnect
 from tests.adapters.stores.specs import tool
-from tests.support.mongo import MongoCluster
-from tests.support.processes import Program, free_port, wait_until
+from tests.support.mongo import MongoCluster, start_mongod
+from tests.support.processes import free_port, wait_until
 
 from toolcrib.adapters.stores.mongo import MongoStore
+from toolcrib.bootstrap import open_catalogue
 from toolcrib.core.errors import ConflictError, StoreError
 from toolcrib.core.query import ALL, parse
 from toolcrib.ports import Change
+from toolcrib.settings import Settings
+from toolcrib.surfaces.serve import check_start
 
 
 @pytest.mark.parametrize("url", ["mongodb://", "mongodb://127.0.0.1:99999", "mongodb://a/?nonsense=%"])
@@ -38,38 +43,41 @@ def test_nobody_there_is_said_soon():
     store.close()
 
 
-def test_a_server_without_a_replica_set_is_said(mongod: Path, tmp_path: Path):
+@pytest.mark.parametrize("arguments", [(), ("--replSet", "rs0")], ids=["plain", "uninitiated"])
+def test_a_server_outside_a_replica_set_is_told_at_the_start(arguments: tuple[str, ...], mongod: Path, tmp_path: Path):
     port = free_port()
-    command = [str(mongod), "--port", str(port), "--bind_ip", "127.0.0.1", "--dbpath", str(tmp_path), "--nounixsocket"]
-    program = Program(command, tmp_path / "log")
-    store = MongoStore(f"mongodb://127.0.0.1:{port}/?serverSelectionTimeoutMS=500")
+    program = start_mongod(mongod, tmp_path / "mongod", port, *arguments)
+    here = f"127.0.0.1:{port}"
+    urls = [
+        f"mongodb://{here}",
+        f"mongodb://a:secret@{here}/?replicaSet=rs0",
+        f"mongodb://{here}/?directConnection=true",
+    ]
+    starts: list[Callable[[Settings], object]] = [lambda settings: open_catalogue(settings=settings), check_start]
     try:
-        with pytest.raises(StoreError, match="--replSet"):
-            wait_until(lambda: _unless_unreachable(store), program, swallow=(ConnectionError,))
+        for url, start in product(urls, starts):
+            settings = Settings(store=url, data_dir=str(tmp_path / "data"), port=free_port(), environ={})
+            began = time.monotonic()
+            with pytest.raises(StoreError, match=f"{here}' is not a member of a replica set.*--replSet") as caught:
+                start(settings)
+            assert time.monotonic() - began < 2, "an operator is not kept waiting"
+            assert "secret" not in str(caught.value)
     finally:
-        store.close()
         program.kill()
-
-
-def _unless_unreachable(store: MongoStore) -> bool:
-    try:
-        store.commit([Change("a", tool("a"))])
-    except StoreError as error:
-        if "refused" in str(error):
-            raise ConnectionError from None
-        raise
-    return True
 
 
 def test_queries_use_the_indexes(mongo_database_url: str):
     store = MongoStore(mongo_database_url)
     store.commit([Change(f"t{number}", tool(f"t{number}", tags=[f"x{number % 9}"])) for number in range(50)])
+    client: MongoClient[dict[str, Any]] = MongoClient(mongo_database_url)
+    tools = client.get_default_database()["tools"]
     for field in ("tags", "tool_type", "category", "capabilities", "execution_mode", "policy_rule_uri"):
-        plan = store._tools.find({f"document.{field}": {"$eq": "x3"}}).sort("_id", 1).explain()
+        plan = tools.find({f"document.{field}": {"$eq": "x3"}}).sort("_id", 1).explain()
         text = str(plan["queryPlanner"]["winningPlan"])
         assert f"document.{field}_1__id_1" in text
         assert "COLLSCAN" not in text
         assert "'SORT'" not in text
+    client.close()
     store.close()
 
 

@@ -339,3 +339,18 @@ async def test_code_in_s3_is_handed_out_by_a_presigned_address(
     await client.delete("/tools/tool-123")
     assert (await client.get(link)).status_code in (307, 404)
     assert httpx.get(presigned).status_code == 404, "the code goes with the tool"
+
+
+async def test_a_missing_bucket_is_not_a_missing_tool(serve: Serve, settings: Settings, s3_server: S3Server) -> None:
+    client = await serve(
+        settings.with_changes(
+            "test",
+            blobs=f"s3://nobody-made-this-either?endpoint={s3_server.endpoint}",
+            s3_access_key_id=s3_server.access_key,
+            s3_secret_access_key=s3_server.secret_key,
+        )
+    )
+    answer = await client.post("/tools/upload", files={"file": bundle()})
+    assert answer.status_code == 503
+    assert "'s3://nobody-made-this-either' does not exist; create it" in answer.json()["detail"]
+    assert (await client.get("/tools/tool-123")).status_code == 404

@@ -16,8 +16,8 @@ from tests.surfaces.rest.bundles import bundle, code_zip
 from tests.surfaces.rest.conftest import Serve
 
 from toolcrib.adapters.tokens import SqliteTokens
-from toolcrib.bootstrap import open_tokens
-from toolcrib.core.errors import ConflictError, InvalidBundleError, StoreError
+from toolcrib.bootstrap import open_catalogue, open_tokens
+from toolcrib.core.errors import ConflictError, InvalidBundleError, SettingsError, StoreError
 from toolcrib.core.roles import Role
 from toolcrib.core.tokens import new_token
 from toolcrib.settings import Settings
@@ -69,6 +69,8 @@ async def test_a_backup_comes_back_in_any_store(
     assert again.app.service.catalogue.credentials("a") == {"key": "secret"}  # type: ignore[attr-defined]
     with pytest.raises(ConflictError, match="empty"):
         restore(other, tmp_path / "saved.zip")
+    with pytest.raises(SettingsError, match="this process has no key"):  # the store is told which key it needs
+        open_catalogue(settings=other.with_changes("test", seal_keys=()))
 
 
 def _times(history: list[dict[str, float]]) -> list[float]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 from itertools import islice
+from typing import Unpack
 
-from toolcrib.ports import AuditEvent
+from toolcrib.ports import AuditCriteria, AuditEvent
 
 
 class MemoryAudit:
@@ -18,19 +18,10 @@ class MemoryAudit:
     def record(self, *events: AuditEvent) -> None:
         self._events.extend(events)
 
-    def events(
-        self, *, tool: str = "", principal: str = "", action: str = "", outcome: str = "", call: str = "",
-        since: float = 0.0, limit: int = 100,
-    ) -> list[AuditEvent]:  # fmt: skip
-        wanted = {"tool": tool, "principal": principal, "action": action, "outcome": outcome, "call": call}
-        return list(islice(matching(reversed(list(self._events)), wanted, since), limit))
+    def events(self, *, since: float = 0.0, limit: int = 100, **wanted: Unpack[AuditCriteria]) -> list[AuditEvent]:
+        given = {name: value for name, value in wanted.items() if value}.items()
+        newest = (event for event in reversed(list(self._events)) if event.at >= since)
+        return list(islice((event for event in newest if given <= event._asdict().items()), limit))
 
     def close(self) -> None:
         """Nothing to close."""
-
-
-def matching(events: Iterable[AuditEvent], wanted: dict[str, str], since: float) -> Iterable[AuditEvent]:
-    criteria = [(key, value) for key, value in wanted.items() if value]
-    return (
-        event for event in events if event.at >= since and all(getattr(event, key) == value for key, value in criteria)
-    )

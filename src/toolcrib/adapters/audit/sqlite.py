@@ -6,12 +6,12 @@ the disk: they survive the end of the process, and the last of them may be lost 
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from pathlib import Path
+from typing import Unpack
 
-from toolcrib.core.errors import StoreError
-from toolcrib.ports import AuditEvent
+from toolcrib.adapters.sqlite import connect, explained, transaction
+from toolcrib.ports import AuditCriteria, AuditEvent
 
 _SCHEMA = """
 create table if not exists audit (
@@ -23,7 +23,9 @@ create index if not exists audit_tool on audit (tool, sequence);
 create index if not exists audit_principal on audit (principal, sequence);
 create index if not exists audit_at on audit (at);
 """
-_COLUMNS = "call, at, principal, action, tool, outcome, detail"
+_COLUMNS = ", ".join(AuditEvent._fields)
+_MARKS = ", ".join("?" * len(AuditEvent._fields))
+_WHAT = "audit file"
 _CHANGES = ("create", "update", "delete")
 
 
@@ -35,55 +37,25 @@ class SqliteAudit:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch(mode=0o600)
-            self._db = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
-            self._db.execute("pragma journal_mode = wal")
+        with explained(_WHAT, path):
+            self._db = connect(path, private=True)
             self._db.executescript(_SCHEMA)
-        except (OSError, sqlite3.Error) as error:
-            raise self._failed(error) from None
 
     def record(self, *events: AuditEvent) -> None:
         durable = any(event.outcome == "attempt" and event.action in _CHANGES for event in events)
-        rows = [
-            (event.call, event.at, event.principal, event.action, event.tool, event.outcome, event.detail)
-            for event in events
-        ]
-        try:
-            with self._lock:
-                self._db.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
-                self._db.execute("begin immediate")
-                with self._db:
-                    self._db.executemany(f"insert into audit ({_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?)", rows)  # noqa: S608
-        except sqlite3.Error as error:
-            raise self._failed(error) from None
+        with self._lock, explained(_WHAT, self._path):
+            self._db.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
+            with transaction(self._db):
+                self._db.executemany(f"insert into audit ({_COLUMNS}) values ({_MARKS})", events)  # noqa: S608
 
-    def events(
-        self,
-        *,
-        tool: str = "",
-        principal: str = "",
-        action: str = "",
-        outcome: str = "",
-        call: str = "",
-        since: float = 0.0,
-        limit: int = 100,
-    ) -> list[AuditEvent]:
-        wanted = {"tool": tool, "principal": principal, "action": action, "outcome": outcome, "call": call}
+    def events(self, *, since: float = 0.0, limit: int = 100, **wanted: Unpack[AuditCriteria]) -> list[AuditEvent]:
         given = {name: value for name, value in wanted.items() if value}
         where = " and ".join(["at >= :since", *(f"{name} = :{name}" for name in given)])
         query = f"select {_COLUMNS} from audit where {where} order by sequence desc limit :limit"  # noqa: S608
-        try:
-            with self._lock:
-                rows = self._db.execute(query, {**given, "since": since, "limit": limit}).fetchall()
-        except sqlite3.Error as error:
-            raise self._failed(error) from None
+        with self._lock, explained(_WHAT, self._path):
+            rows = self._db.execute(query, {**given, "since": since, "limit": limit}).fetchall()
         return [AuditEvent(*row) for row in rows]
 
     def close(self) -> None:
         with self._lock:
             self._db.close()
-
-    def _failed(self, error: Exception) -> StoreError:
-        return StoreError(f"the audit file {str(self._path)!r} failed: {error}")

@@ -6,22 +6,16 @@ The question is a signed POST of ``{"principal", "roles", "action", "tool", "dig
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Callable
 
-from toolcrib.adapters.http import HttpCaller, Reply, caller_to
-from toolcrib.adapters.signing import SIGNATURE_HEADER, sign
-from toolcrib.core.errors import (
-    DeniedError,
-    PolicyUnavailableError,
-    UnavailableError,
-)
+from toolcrib.adapters.http import HttpCaller, Reply
+from toolcrib.adapters.signing import SignedPost
+from toolcrib.core.errors import DeniedError, PolicyUnavailableError, UnavailableError
 from toolcrib.ports import Decision, PolicyRequest
 
 _log = logging.getLogger(__name__)
-_MAX_ANSWER_BYTES = 64 * 1024
 
 
 class WebhookPolicy:
@@ -39,12 +33,8 @@ class WebhookPolicy:
         caller: HttpCaller | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._url = url
-        self._secret = secret
-        self._seconds = seconds
         self._fail_open = fail_open
-        self._caller = caller or caller_to(url, "the policy webhook")
-        self._clock = clock
+        self._post = SignedPost(url, "the policy webhook", secret=secret, seconds=seconds, caller=caller, clock=clock)
 
     def decide(self, request: PolicyRequest) -> Decision:
         try:
@@ -56,7 +46,7 @@ class WebhookPolicy:
             return Decision(True, "the policy service did not answer, and is configured open", "webhook:open")
 
     def close(self) -> None:
-        self._caller.close()
+        self._post.close()
 
     def _ask(self, request: PolicyRequest) -> Reply:
         question = {
@@ -67,14 +57,8 @@ class WebhookPolicy:
             "digest": request.digest,
             "spec": dict(request.spec),
         }
-        body = json.dumps(question).encode()
-        headers = {"Content-Type": "application/json"}
-        if self._secret:
-            headers[SIGNATURE_HEADER] = sign(self._secret, body, at=self._clock())
         try:
-            return self._caller.post_blocking(
-                self._url, body, headers, seconds=self._seconds, max_bytes=_MAX_ANSWER_BYTES
-            )
+            return self._post.send(question)
         except (TimeoutError, UnavailableError, DeniedError) as error:
             raise PolicyUnavailableError(f"the policy service could not be asked: {error}") from None
 

@@ -29,7 +29,6 @@ from toolcrib.core.errors import (
     InvalidBundleError,
     ToolBusyError,
     ToolFailedError,
-    ToolNotFoundError,
     ToolTimeoutError,
 )
 from toolcrib.core.spec import ToolSpec
@@ -66,7 +65,7 @@ class BundleRunner(BoundRunner):
         try:
             try:
                 unpacked = await in_thread(self.cache.get, digest)
-            except (InvalidBundleError, ToolNotFoundError) as error:
+            except InvalidBundleError as error:
                 raise ToolFailedError(spec.name, _first_line(error), cause_type=type(error).__name__) from None
             return await self._run(spec, unpacked, arguments, str(context.values.get("command", "")))
         finally:

@@ -35,7 +35,7 @@ class BundleCache:
         self._limits = limits
 
     def get(self, digest: str) -> Unpacked:
-        """Raises ToolNotFoundError where there is no such blob, InvalidBundleError where it is no runnable bundle."""
+        """Raises InvalidBundleError if the code is not there or cannot be run."""
         target = self._folder / digest
         if not target.is_dir():
             try:
@@ -49,6 +49,8 @@ class BundleCache:
 
     def _unpack(self, digest: str, target: Path) -> None:
         pieces = self._blobs.open(blob_key(digest))
+        if pieces is None:
+            raise InvalidBundleError(f"the code of the bundle {digest} is gone from the blobs; upload it again")
         self._folder.mkdir(parents=True, exist_ok=True)
         staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=self._folder))
         try:

@@ -8,7 +8,13 @@ import re
 import secrets
 from typing import Any
 
-from toolcrib.core.errors import ConflictError, ToolExistsError, ToolNotFoundError, ToolValidationError
+from toolcrib.core.errors import (
+    ConflictError,
+    InvalidQueryError,
+    ToolExistsError,
+    ToolNotFoundError,
+    ToolValidationError,
+)
 from toolcrib.core.query.parsing import is_unicode
 from toolcrib.core.query.values import MAX_INTEGER
 from toolcrib.ports import ANY, Change
@@ -43,6 +49,12 @@ def check_expected(change: Change, present: str | None) -> None:
         raise ToolNotFoundError(change.name)
     elif present != change.expected:
         raise ConflictError(f"{change.name!r} was changed by somebody else; read it again and repeat the change")
+
+
+def check_after(name: str | None) -> None:
+    """Raise unless a query can go on after ``name``."""
+    if name is not None and not is_unicode(name):
+        raise InvalidQueryError(f"{name!r} is not a name to go on from")
 
 
 def document_text(change: Change) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
-from toolcrib.adapters.stores.changes import check_expected, document_text, new_etag
+from toolcrib.adapters.stores.changes import check_after, check_expected, document_text, new_etag
 from toolcrib.core.query import Filter
 from toolcrib.ports import Change, OutboxEntry, Record
 
@@ -46,6 +49,7 @@ class Contents:
         self._names: list[str] = []
         self._history: dict[str, list[Version]] = {}
         self._outbox: dict[int, OutboxEntry] = {}
+        self.claims: dict[str, str] = {}
         self.last_sequence = 0
         self._identity = object()
         self._changes = 0
@@ -124,6 +128,13 @@ class Contents:
         if not known:
             insort(self._names, version.name)
 
+    def claim(self, name: str, value: str, instead_of: str) -> bool:
+        """Whether ``value`` is now kept under ``name``: ``instead_of`` was there."""
+        if self.claims.get(name, "") != instead_of:
+            return False
+        self.claims[name] = value
+        return True
+
     def add_entry(self, entry: OutboxEntry) -> None:
         self._outbox[entry.sequence] = entry
         self.last_sequence = max(self.last_sequence, entry.sequence)
@@ -138,3 +149,46 @@ class Contents:
         later = replace(entry, attempts=entry.attempts + 1, not_before=not_before, last_error=error)
         self._outbox[sequence] = later
         return later
+
+
+class ContentsReader(ABC):
+    """The half of a store that answers from its contents."""
+
+    remote = False
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[Contents]:
+        """What the store holds now; it does not change until the end of the block."""
+
+    def get(self, name: str) -> Record | None:
+        with self._reading() as contents:
+            version = contents.get(name)
+        return None if version is None else version.record()
+
+    def generation(self) -> object:
+        """Equal values: nothing was written between the two calls, by anybody."""
+        with self._reading() as contents:
+            return contents.generation()
+
+    def query(self, where: Filter, *, limit: int | None = None, after: str | None = None) -> list[Record]:
+        check_after(after)
+        with self._reading() as contents:
+            versions = list(islice(contents.matching(where, after), limit))
+        return [version.record() for version in versions]
+
+    def count(self, where: Filter) -> int:
+        with self._reading() as contents:
+            return sum(1 for _ in contents.matching(where))
+
+    def history(self, name: str) -> list[Record]:
+        with self._reading() as contents:
+            versions = contents.history(name)
+        return [version.record() for version in versions]
+
+    def outbox(self, *, limit: int = 100) -> list[OutboxEntry]:
+        with self._reading() as contents:
+            return contents.outbox(limit)
+
+    def claimed(self, name: str) -> str:
+        with self._reading() as contents:
+            return contents.claims.get(name, "")

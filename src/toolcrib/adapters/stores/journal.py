@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from toolcrib.adapters.files import append_file, signature, sync_folder
+from toolcrib.adapters.files import append_file, signature, sync
 from toolcrib.adapters.stores.contents import Contents, Plan, Version
 from toolcrib.core.errors import StoreError
 from toolcrib.ports import OutboxEntry
@@ -79,11 +79,14 @@ class Journal:
     def postpone(self, entry: OutboxEntry) -> None:
         self._append({"postponed": asdict(entry)})
 
+    def claim(self, name: str, value: str) -> None:
+        self._append({"claimed": {name: value}})
+
     def _append(self, line: dict[str, Any]) -> None:
         status = signature(self.path)
         if status is not None and status[1] != self._whole:
             os.truncate(self.path, self._whole)
-            sync_folder(self.path.parent)
+            sync(self.path.parent)
         data = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
         append_file(self.path, data)
         self._whole += len(data)
@@ -114,3 +117,4 @@ def _apply(contents: Contents, line: dict[str, Any]) -> None:
         contents.acknowledge(line["acknowledged"])
     if "postponed" in line:
         contents.add_entry(OutboxEntry(**line["postponed"]))
+    contents.claims |= line.get("claimed", {})

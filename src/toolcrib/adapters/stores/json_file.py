@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -20,11 +19,10 @@ from typing import Any
 from toolcrib.adapters.files import locked, replace_file, signature
 from toolcrib.adapters.stores.changes import document_text
 from toolcrib.adapters.stores.codecs import Codec, SpecCodec
-from toolcrib.adapters.stores.contents import Contents, Plan, Version
+from toolcrib.adapters.stores.contents import Contents, ContentsReader, Plan, Version
 from toolcrib.adapters.stores.journal import Journal, digest
 from toolcrib.core.errors import StoreError, ToolcribError, ToolValidationError
-from toolcrib.core.query import Filter
-from toolcrib.ports import Change, OutboxEntry, Record
+from toolcrib.ports import Change, Record
 
 
 @dataclass(slots=True)
@@ -40,10 +38,8 @@ class _Loaded:
     seen: tuple[object, object] = (None, None)
 
 
-class JsonFileStore:
+class JsonFileStore(ContentsReader):
     """A store in one readable file, for several threads and several processes."""
-
-    remote = False
 
     def __init__(
         self,
@@ -58,39 +54,6 @@ class JsonFileStore:
         self._lock = RLock()
         self._journal = Journal(self.path)
         self._loaded: _Loaded | None = None
-
-    def get(self, name: str) -> Record | None:
-        with self._reading() as contents:
-            version = contents.get(name)
-        return None if version is None else version.record()
-
-    def get_json(self, name: str) -> str | None:
-        with self._reading() as contents:
-            version = contents.get(name)
-        return None if version is None else version.text
-
-    def generation(self) -> object:
-        """Equal values: nothing was written between the two calls, by anybody."""
-        with self._reading() as contents:
-            return contents.generation()
-
-    def query(self, where: Filter, *, limit: int | None = None, after: str | None = None) -> list[Record]:
-        with self._reading() as contents:
-            versions = list(islice(contents.matching(where, after), limit))
-        return [version.record() for version in versions]
-
-    def count(self, where: Filter) -> int:
-        with self._reading() as contents:
-            return sum(1 for _ in contents.matching(where))
-
-    def history(self, name: str) -> list[Record]:
-        with self._reading() as contents:
-            versions = contents.history(name)
-        return [version.record() for version in versions]
-
-    def outbox(self, *, limit: int = 100) -> list[OutboxEntry]:
-        with self._reading() as contents:
-            return contents.outbox(limit)
 
     def commit(self, changes: Sequence[Change]) -> list[Record]:
         as_kept = [self._as_kept(change) for change in changes]
@@ -111,8 +74,14 @@ class JsonFileStore:
             if entry is not None:
                 self._journal.postpone(entry)
 
+    def claim(self, name: str, value: str, *, instead_of: str = "") -> str:
+        with self._writing() as loaded:
+            if loaded.contents.claim(name, value, instead_of):
+                self._journal.claim(name, value)
+            return loaded.contents.claims.get(name, "")
+
     def ping(self) -> None:
-        """Raises StoreError where the file cannot be read or its folder not be written."""
+        """Raises StoreError if the file cannot be read or its folder not be written."""
         with self._writing():
             if not os.access(self.path.parent, os.W_OK):
                 raise StoreError(f"the folder of the catalogue {str(self.path)!r} cannot be written")
@@ -174,7 +143,7 @@ class JsonFileStore:
         if not folder.is_dir() or not os.access(folder, os.W_OK):
             yield
             return
-        with locked(self.path, shared=True):
+        with locked(self.path):
             yield
 
     def _seen(self) -> tuple[object, object]:

@@ -7,89 +7,40 @@ so that an attempt whose answer was lost in an election is recognised when it is
 from __future__ import annotations
 
 import json
-import random
 import time
-import warnings
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
-from toolcrib.adapters.stores.changes import document_text, new_etag
-from toolcrib.core.errors import InvalidQueryError, MissingDependencyError, StoreError
+from toolcrib.adapters.mongo import Document, MongoConnection
+from toolcrib.adapters.stores.changes import check_after, document_text, new_etag
+from toolcrib.adapters.stores.mongo_filter import decode, server_filter
+from toolcrib.adapters.stores.mongo_write import COUNTERS, HISTORY, OUTBOX, TOOLS, Commit, Write, past_record, record
 from toolcrib.core.query import Filter
 from toolcrib.core.query.parsing import is_unicode
 from toolcrib.ports import Change, Match, OutboxEntry, Record
 
-try:
-    import pymongo
-    from pymongo.errors import (
-        AutoReconnect,
-        CollectionInvalid,
-        ConfigurationError,
-        InvalidURI,
-        OperationFailure,
-        PyMongoError,
-    )
-    from pymongo.read_concern import ReadConcern
-    from pymongo.write_concern import WriteConcern
-
-    from toolcrib.adapters.stores.mongo_filter import decode, server_filter
-    from toolcrib.adapters.stores.mongo_write import (
-        COUNTERS,
-        HISTORY,
-        OUTBOX,
-        TOOLS,
-        Commit,
-        Document,
-        Write,
-        past_record,
-        record,
-    )  # fmt: skip
-except ImportError as missing:
-    raise MissingDependencyError("pymongo", "pip install 'toolcrib[mongo]'") from missing
-
 if TYPE_CHECKING:
     from pymongo.collection import Collection
-    from pymongo.database import Database
 
-_T = TypeVar("_T")
-
-DEFAULT_DATABASE = "toolcrib"
-_FIRST_CONTACT_MS = 3000
+_CLAIMS = "tool_claims"
 _TEXT_WEIGHTS = {"words_of_name": 4, "document.tags": 2, "document.description": 1}
 _INDEXED = ("tool_type", "category", "tags", "capabilities", "execution_mode", "policy_rule_uri")
 
 
 class MongoStore:
-    """A store on a MongoDB replica set (a single member is enough). Safe between threads and between services.
-
-    ``patience`` is how long a call is repeated while the set has no primary; an election takes up to twelve seconds.
-    """
+    """A store on a MongoDB replica set (a single member is enough). Safe between threads and between services."""
 
     remote = True
 
     def __init__(self, url: str, *, patience: float = 20.0, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._patience = patience
-        try:
-            options: dict[str, Any] = {"appname": "toolcrib", "retryWrites": True, "retryReads": True}
-            if "serverselectiontimeoutms" not in url.lower():
-                options["serverSelectionTimeoutMS"] = _FIRST_CONTACT_MS
-            with warnings.catch_warnings():  # pymongo only warns of an option that it does not know
-                warnings.simplefilter("error", UserWarning)
-                self._client: pymongo.MongoClient[Document] = pymongo.MongoClient(url, connect=False, **options)
-            database = self._client.get_default_database(DEFAULT_DATABASE)
-        except (InvalidURI, ConfigurationError, ValueError, UserWarning) as error:
-            raise StoreError(f"the address of the MongoDB store is wrong: {error}") from None
-        self._database: Database[Document] = database.with_options(
-            write_concern=WriteConcern("majority", j=True), read_concern=ReadConcern("majority")
-        )
-        self._tools: Collection[Document] = self._database[TOOLS]
-        self._history: Collection[Document] = self._database[HISTORY]
-        self._outbox: Collection[Document] = self._database[OUTBOX]
-        self._ready = False
-        self._ready_lock = Lock()
+        self._server = MongoConnection(url, self._prepare, patience=patience)
+        self._attempt = self._server.attempt
+        database = self._server.database
+        self._tools: Collection[Document] = database[TOOLS]
+        self._history: Collection[Document] = database[HISTORY]
+        self._outbox: Collection[Document] = database[OUTBOX]
+        self._claims: Collection[Document] = database[_CLAIMS]
 
     # Reading
 
@@ -99,18 +50,13 @@ class MongoStore:
         found = self._attempt(lambda: self._tools.find_one({"_id": name}))
         return None if found is None else record(found)
 
-    def get_json(self, name: str) -> str | None:
-        found = self.get(name)
-        return None if found is None else json.dumps(found.document, ensure_ascii=False, separators=(",", ":"))
-
     def generation(self) -> None:
         """Nothing that is cheaper to ask for than the tool itself would tell."""
 
     def query(self, where: Filter, *, limit: int | None = None, after: str | None = None) -> list[Record]:
         if limit is not None and limit <= 0:
             return []
-        if after is not None and not is_unicode(after):
-            raise InvalidQueryError(f"{after!r} is not a name to go on from")
+        check_after(after)
         question, exact = server_filter(where, "document.")
         if after is not None:
             question = {"$and": [{"_id": {"$gt": after}}, question]}
@@ -175,9 +121,8 @@ class MongoStore:
         def attempt() -> list[Record]:
             nonlocal attempts
             attempts += 1
-            snapshot, durable = ReadConcern("snapshot"), WriteConcern("majority", j=True)
-            with self._client.start_session() as session, session.start_transaction(snapshot, durable):
-                commit = Commit(self._database, session, writes)
+            with self._server.transaction() as session:
+                commit = Commit(self._server.database, session, writes)
                 return (attempts > 1 and commit.landed()) or commit.run()
 
         return self._attempt(attempt) if writes else []
@@ -186,17 +131,7 @@ class MongoStore:
         if limit <= 0:
             return []
         found = self._attempt(lambda: list(self._outbox.find(limit=limit).sort("_id", 1)))
-        return [
-            OutboxEntry(
-                sequence=entry["_id"],
-                name=entry["name"],
-                payload=json.loads(entry["payload"]),
-                attempts=entry["attempts"],
-                not_before=entry["not_before"],
-                last_error=entry["last_error"],
-            )
-            for entry in found
-        ]
+        return [OutboxEntry(entry.pop("_id"), payload=json.loads(entry.pop("payload")), **entry) for entry in found]
 
     def acknowledge(self, sequence: int) -> None:
         self._attempt(lambda: self._outbox.delete_one({"_id": sequence}))
@@ -205,73 +140,35 @@ class MongoStore:
         later = {"$set": {"not_before": not_before, "last_error": error}, "$inc": {"attempts": 1}}
         self._attempt(lambda: self._outbox.update_one({"_id": sequence}, later))
 
+    def claimed(self, name: str) -> str:
+        found = self._attempt(lambda: self._claims.find_one({"_id": name}))
+        return "" if found is None else str(found["value"])
+
+    def claim(self, name: str, value: str, *, instead_of: str = "") -> str:
+        def put() -> object:
+            if instead_of:
+                return self._claims.update_one({"_id": name, "value": instead_of}, {"$set": {"value": value}})
+            return self._claims.update_one({"_id": name}, {"$setOnInsert": {"value": value}}, upsert=True)
+
+        self._attempt(put)
+        return self.claimed(name)
+
     def ping(self) -> None:
-        """Raises StoreError where no primary answers."""
-        try:
-            hello = self._client.admin.command("hello")
-        except PyMongoError as error:
-            raise _failure(error) from error
-        if "setName" not in hello:
-            raise StoreError(
-                "the MongoDB store needs a replica set, because its commits are transactions; "
-                "start mongod with --replSet (one member is enough)"
-            )
+        self._server.ping()
 
     def close(self) -> None:
-        self._client.close()
-
-    # The server
-
-    def _attempt(self, action: Callable[[], _T]) -> _T:
-        """Do it, and again while the replica set elects a primary. The first contact is not waited for."""
-        deadline = time.monotonic() + self._patience
-        while True:
-            try:
-                self._prepare()
-                return action()
-            except PyMongoError as error:
-                if not self._ready or not _passes(error) or time.monotonic() > deadline:
-                    raise _failure(error) from error
-            time.sleep(random.uniform(0.005, 0.1))  # noqa: S311 -- only to keep rivals from meeting again
+        self._server.close()
 
     def _prepare(self) -> None:
-        """Collections and indexes, once; creating one that exists costs nothing and changes nothing."""
-        if self._ready:
-            return
-        with self._ready_lock:
-            self.ping()
-            for name in (OUTBOX, COUNTERS):  # a transaction that has to make a collection gets in the way of others
-                with suppress(CollectionInvalid):
-                    self._database.create_collection(name)
-            for field in _INDEXED:
-                self._tools.create_index([(f"document.{field}", 1), ("_id", 1)])
-            self._tools.create_index(
-                [(field, "text") for field in _TEXT_WEIGHTS],
-                name="tool_text",
-                weights=_TEXT_WEIGHTS,
-                default_language="none",
-                language_override="no_language",
-            )
-            self._history.create_index([("name", 1), ("version", -1)], unique=True)
-            self._ready = True
-
-
-_PASSING_CODES = frozenset({
-    6, 7, 89, 91, 112, 133, 134, 189, 246, 251, 262, 317, 9001, 10107, 11000, 11600, 11602, 13435, 13436,
-})  # fmt: skip
-"""Of a server that steps down, shuts down, starts, or met a rival transaction."""
-
-
-def _passes(error: PyMongoError) -> bool:
-    """Whether trying again can help: an election, a lost connection, two transactions that met."""
-    if isinstance(error, AutoReconnect):
-        return True
-    if error.has_error_label("TransientTransactionError") or error.has_error_label("UnknownTransactionCommitResult"):
-        return True
-    return isinstance(error, OperationFailure) and error.code in _PASSING_CODES
-
-
-def _failure(error: PyMongoError) -> StoreError:
-    reason = error.details.get("errmsg") if isinstance(error, OperationFailure) and error.details else None
-    text = str(reason or error).split(", Timeout:")[0].strip()
-    return StoreError(f"the MongoDB store failed: {text}")
+        for name in (OUTBOX, COUNTERS):
+            self._server.make_collection(name)
+        for field in _INDEXED:
+            self._tools.create_index([(f"document.{field}", 1), ("_id", 1)])
+        self._tools.create_index(
+            [(field, "text") for field in _TEXT_WEIGHTS],
+            name="tool_text",
+            weights=_TEXT_WEIGHTS,
+            default_language="none",
+            language_override="no_language",
+        )
+        self._history.create_index([("name", 1), ("version", -1)], unique=True)

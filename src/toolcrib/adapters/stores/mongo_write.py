@@ -6,10 +6,11 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pymongo import DeleteOne, InsertOne, ReplaceOne
 
+from toolcrib.adapters.mongo import Document
 from toolcrib.adapters.stores.changes import check_expected
 from toolcrib.adapters.stores.mongo_filter import decode, encode
 from toolcrib.ports import Change, Record
@@ -17,8 +18,6 @@ from toolcrib.ports import Change, Record
 if TYPE_CHECKING:
     from pymongo.client_session import ClientSession
     from pymongo.database import Database
-
-Document = dict[str, Any]
 
 TOOLS, HISTORY, OUTBOX, COUNTERS = "tools", "tool_history", "tool_outbox", "tool_counters"
 _WORD_ENDS = re.compile(r"[_.-]|(?<=[a-z0-9])(?=[A-Z])")

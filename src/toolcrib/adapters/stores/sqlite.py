@@ -13,24 +13,24 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from toolcrib.adapters.stores.changes import document_text
+from toolcrib.adapters.sqlite import BUSY_SECONDS, connect, explained, failure, transaction
+from toolcrib.adapters.stores.changes import check_after, document_text
 from toolcrib.adapters.stores.sqlite_query import Lengths, Selection, select
 from toolcrib.adapters.stores.sqlite_schema import migrate
 from toolcrib.adapters.stores.sqlite_watch import CommitWatch
 from toolcrib.adapters.stores.sqlite_write import ChangeWriter
-from toolcrib.core.errors import InvalidQueryError, StoreError
+from toolcrib.core.errors import StoreError
 from toolcrib.core.query import Filter
 from toolcrib.core.query.parsing import is_unicode
 from toolcrib.ports import Change, Match, OutboxEntry, Record
 
-_BUSY_SECONDS = 30.0
+_WHAT = "catalogue"
 _IDLE_CONNECTIONS = 8
 _WAL_BYTES = 32_000_000
 """A write-ahead log larger than this is folded back into the file."""
 
 _RECORD = "d.tool_id, d.version, d.etag, d.document, d.written_at"
 _GET = f"SELECT {_RECORD} FROM tool_data AS d WHERE d.tool_id = ?"  # noqa: S608 -- a constant
-_GET_JSON = "SELECT document FROM tool_data WHERE tool_id = ?"
 
 
 class SqliteStore:
@@ -46,50 +46,39 @@ class SqliteStore:
         self._wal_limit = _WAL_BYTES
         self._lengths = Lengths()
         self._closed = False
-        with self._explained():
-            Path(self.path).parent.mkdir(parents=True, exist_ok=True)
-            self._writer = self._connect()
+        with explained(_WHAT, self.path):
+            self._writer = connect(self.path)
             try:
-                _use_wal(self._writer)
                 migrate(self._writer, self.path)
             except BaseException:
                 self._writer.close()
                 raise
-            self._watch = CommitWatch(self._connect(), self.path)
+            self._watch = CommitWatch(connect(self.path), self.path)
 
     # Reading
 
     def get(self, name: str) -> Record | None:
-        row = self._row(_GET, name)
-        return None if row is None else _record(row)
-
-    def get_json(self, name: str) -> str | None:
-        row = self._row(_GET_JSON, name)
-        return None if row is None else str(row[0])
-
-    def _row(self, sql: str, name: str) -> tuple[Any, ...] | None:
-        """One row by name. The busiest path of a service, so it does without context managers."""
+        """The busiest path of a service, so it does without context managers."""
         if not is_unicode(name):
             return None
         connection = self._borrow()
         try:
-            row: tuple[Any, ...] | None = connection.execute(sql, (name,)).fetchone()
+            row: tuple[Any, ...] | None = connection.execute(_GET, (name,)).fetchone()
         except sqlite3.Error as error:
-            raise self._failure(error) from error
+            raise failure(_WHAT, self.path, error) from error
         finally:
             self._give_back(connection)
-        return row
+        return None if row is None else _record(row)
 
     def generation(self) -> object:
         """Equal values: nothing was written between the two calls, by anybody."""
         try:
             return self._watch.generation()
         except sqlite3.Error as error:
-            raise self._failure(error) from error
+            raise failure(_WHAT, self.path, error) from error
 
     def query(self, where: Filter, *, limit: int | None = None, after: str | None = None) -> list[Record]:
-        if after is not None and not is_unicode(after):
-            raise InvalidQueryError(f"{after!r} is not a name to go on from")
+        check_after(after)
         with self._reader() as connection:
             selection = select(connection, where, after=after, lengths=self._lengths)
             return self._matching(connection, selection, where, limit)
@@ -125,12 +114,12 @@ class SqliteStore:
         if not is_unicode(name):
             return []
         sql = (
-            "SELECT tool_id, version, etag, document, written_at, 0 FROM tool_data WHERE tool_id = ?1 UNION ALL "
-            "SELECT tool_id, version, etag, document, written_at, deleted FROM tool_history WHERE tool_id = ?1 "
+            "SELECT tool_id, version, etag, document, written_at, 0 FROM tool_data WHERE tool_id = :name UNION ALL "
+            "SELECT tool_id, version, etag, document, written_at, deleted FROM tool_history WHERE tool_id = :name "
             "ORDER BY version DESC"
         )
         with self._reader() as connection:
-            return [_record(row) for row in connection.execute(sql, (name,))]
+            return [_record(row) for row in connection.execute(sql, {"name": name})]
 
     def search_text(self, text: str, *, limit: int = 10) -> list[Match]:
         """Tools whose name, description and tags hold every word of ``text``, best first."""
@@ -175,6 +164,16 @@ class SqliteStore:
                 (not_before, error, sequence),
             )
 
+    def claimed(self, name: str) -> str:
+        with self._reader() as connection:
+            return _claimed(connection, name)
+
+    def claim(self, name: str, value: str, *, instead_of: str = "") -> str:
+        with self._writing() as connection:
+            if _claimed(connection, name) == instead_of:
+                connection.execute("REPLACE INTO tool_claim (name, value) VALUES (?, ?)", (name, value))
+            return _claimed(connection, name)
+
     def ping(self) -> None:
         """Raises StoreError where the file cannot be read or written."""
         with self._writing() as connection:
@@ -195,15 +194,6 @@ class SqliteStore:
 
     # Connections
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
-        )
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA cache_size = -16000")
-        return connection
-
     def _borrow(self) -> sqlite3.Connection:
         """A connection that is the caller's own until it is given back."""
         try:
@@ -211,8 +201,8 @@ class SqliteStore:
         except IndexError:
             if self._closed:
                 raise StoreError(f"the catalogue {self.path!r} is closed") from None
-        with self._explained():
-            return self._connect()
+        with explained(_WHAT, self.path):
+            return connect(self.path)
 
     def _give_back(self, connection: sqlite3.Connection) -> None:
         if self._closed or len(self._idle) >= _IDLE_CONNECTIONS:
@@ -224,7 +214,7 @@ class SqliteStore:
     def _reader(self) -> Iterator[sqlite3.Connection]:
         connection = self._borrow()
         try:
-            with self._explained():
+            with explained(_WHAT, self.path):
                 yield connection
         finally:
             self._give_back(connection)
@@ -232,18 +222,11 @@ class SqliteStore:
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """The connection that writes, inside a transaction: all of it or nothing."""
-        with self._write_lock, self._explained():
+        with self._write_lock, explained(_WHAT, self.path):
             if self._closed:
                 raise StoreError(f"the catalogue {self.path!r} is closed")
-            connection = self._writer
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+            with transaction(self._writer):
+                yield self._writer
             self._fold_large_log()
 
     def _fold_large_log(self) -> None:
@@ -259,33 +242,15 @@ class SqliteStore:
         try:
             busy, *_ = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         finally:
-            self._writer.execute(f"PRAGMA busy_timeout = {int(_BUSY_SECONDS * 1000)}")
+            self._writer.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
         return not busy
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except (sqlite3.Error, OSError) as error:
-            raise self._failure(error) from error
-
-    def _failure(self, error: Exception) -> StoreError:
-        reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-        return StoreError(f"the catalogue {self.path!r} failed: {reason}")
-
-
-def _use_wal(connection: sqlite3.Connection) -> None:
-    """Switch the file to a write-ahead log. SQLite does not wait for others who are just doing the same, so we do."""
-    deadline = time.monotonic() + _BUSY_SECONDS
-    while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
 
 
 def _record(row: tuple[Any, ...]) -> Record:
     name, version, etag, text, at, *deleted = row
     return Record(name, version, etag, json.loads(text), at, bool(deleted and deleted[0]))
+
+
+def _claimed(connection: sqlite3.Connection, name: str) -> str:
+    row = connection.execute("SELECT value FROM tool_claim WHERE name = ?", (name,)).fetchone()
+    return "" if row is None else str(row[0])

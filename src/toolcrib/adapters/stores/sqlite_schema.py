@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
+from toolcrib.adapters.sqlite import transaction
 from toolcrib.core.errors import StoreError
 
 APPLICATION_ID = 0x54435242
@@ -87,7 +88,9 @@ _FIRST = (
     f"PRAGMA application_id = {APPLICATION_ID}",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+_CLAIMS = ("CREATE TABLE tool_claim (name TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL) WITHOUT ROWID",)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _CLAIMS)
 """Entry n brings a file from version n to n + 1. Entries are only ever added."""
 
 EXECUTION_COLUMNS: dict[str, tuple[str, ...]] = {
@@ -107,8 +110,7 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
     current = len(MIGRATIONS)
     if _number(connection, "user_version") == current:
         return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(connection):
         version = _number(connection, "user_version")
         if version > current:
             raise StoreError(f"the catalogue {path!r} was written by a newer Toolcrib; update this one to read it")
@@ -118,11 +120,6 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
             for step in steps:
                 connection.execute(step)
         connection.execute(f"PRAGMA user_version = {current}")
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 def _number(connection: sqlite3.Connection, pragma: str) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from toolcrib.surfaces.cli.invocation import StoreOption, example, invocation
@@ -21,9 +23,12 @@ def new() -> None:
     print(new_key())
 
 
-def rotate(ctx: typer.Context, store: StoreOption = "") -> None:
+_Lost = Annotated[bool, typer.Option("--lost", help="The old key is lost: give up the credentials that it sealed.")]
+
+
+def rotate(ctx: typer.Context, store: StoreOption = "", *, lost: _Lost = False) -> None:
     """Seal every credential again: with the first of TOOLCRIB_SEAL_KEYS, or with a new key in the data folder."""
     from toolcrib.bootstrap import rotate_seal
 
-    count = rotate_seal(invocation(ctx, store).settings)
-    print(f"sealed the credentials of {count} tools again")
+    count = rotate_seal(invocation(ctx, store).settings, lost=lost)
+    print("the old key's credentials are given up" if lost else f"sealed the credentials of {count} tools again")

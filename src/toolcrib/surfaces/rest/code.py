@@ -46,7 +46,9 @@ async def _code(service: Service, digest: str, name: str) -> Response:
     link = await in_thread(blobs.link, blob_key(digest))
     if link is not None:
         return RedirectResponse(link, 307, {"cache-control": "no-store"})
-    pieces: Iterator[bytes] = await in_thread(blobs.open, blob_key(digest))
+    pieces = await in_thread(blobs.open, blob_key(digest))
+    if pieces is None:
+        raise ToolNotFoundError(f"{name}/{CODE}")
     headers = {"content-disposition": f'attachment; filename="{name}.zip"', "etag": f'"{digest}"'}
     return StreamingResponse(_streamed(pieces), headers=headers, media_type=_ZIP)
 

@@ -1,0 +1,79 @@
+"""A SQLite file: how it is opened, when it is tried again, what is said when it fails.
+
+The store has many connections to its file; the audit and the tokens have a file of one table each.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from toolcrib.core.errors import StoreError
+
+BUSY_SECONDS = 30.0
+"""How long a connection waits for a writer of another process."""
+
+
+def connect(path: Path | str, *, private: bool = False) -> sqlite3.Connection:
+    """A connection for any thread, outside a transaction, that waits for the disk when it commits.
+
+    ``private`` makes a file that is new its owner's alone.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if private:
+        path.touch(mode=0o600)
+    connection = sqlite3.connect(
+        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
+    )
+    try:
+        _use_wal(connection)
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA cache_size = -16000")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All of it or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def explained(what: str, path: Path | str) -> Iterator[None]:
+    """Errors of SQLite and of the disk as StoreError."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise failure(what, path, error) from error
+
+
+def failure(what: str, path: Path | str, error: Exception) -> StoreError:
+    reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+    return StoreError(f"the {what} {str(path)!r} failed: {reason}")
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Switch the file to a write-ahead log. SQLite does not wait for others who are just doing the same, so we do."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
