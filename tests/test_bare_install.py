@@ -9,7 +9,8 @@ BARE = """
 import importlib.metadata, re, sys
 
 NEEDED = {
-    "cloudpickle", "docstring-parser", "idna", "jsonschema-rs", "pydantic", "pydantic-settings", "python-dotenv",
+    "cloudpickle", "docstring-parser", "google-re2", "idna", "jsonschema-rs", "pydantic", "pydantic-settings",
+    "python-dotenv",
 }
 
 def closure(names):

@@ -12,7 +12,8 @@ from typing import Any
 from bson.decimal128 import Decimal128
 
 from toolcrib.core.query import filters as q
-from toolcrib.core.query.portable import OPTIONS, server_side
+from toolcrib.core.query.portable import server_side
+from toolcrib.core.query.syntax import OPTIONS
 from toolcrib.core.query.values import INT64
 
 _DOLLAR = "$"

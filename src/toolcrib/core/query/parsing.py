@@ -224,6 +224,12 @@ def literals(values: object, operator: str, name: str) -> tuple[Any, ...]:
     if not isinstance(values, list | tuple):
         raise InvalidQueryError(f"{operator} of {name!r} takes a list, not {_shown(values)}")
     _check_length(values, operator, name)
+    for value in values:
+        if isinstance(value, Mapping) and any(str(key).startswith("$") for key in value):
+            raise InvalidQueryError(
+                f"{operator} of {name!r} takes values, not operators such as {_shown(value)}; "
+                "use $or, or $eq to compare with an object that has such a key"
+            )
     return tuple(literal(value, name) for value in values)
 
 
