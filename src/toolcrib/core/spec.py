@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -47,6 +48,14 @@ class Binding(_Value):
     system_function_rpc_id: Text = Field(default="", description="a function that the host process has registered")
     source_code_link: Text = Field(default="", description="an uploaded bundle")
     mcp: Text = Field(default="", description="an MCP server's address or command")
+
+    @field_validator("service_url")
+    @classmethod
+    def _service_url_is_an_address(cls, url: str) -> str:
+        parts = urlsplit(url)
+        if url and not (parts.scheme in {"http", "https"} and parts.hostname):
+            raise ValueError(f"{url!r:.200} is not the address of an HTTP service, such as 'https://host/path'")
+        return url
 
     def __bool__(self) -> bool:
         return any(self.__dict__.values())
@@ -180,7 +189,8 @@ def explain(error: ValidationError, data: Mapping[str, Any] | None = None, what:
         return ToolValidationError(f"{subject} has a field {field!r} that does not exist")
     if field == "name":
         return InvalidNameError(f"field 'name' of {subject}: {first['msg']}")
-    return ToolValidationError(f"field {field!r} of {subject}: {_lower_first(first['msg'])}")
+    complaint = str(cause) if isinstance(cause, ValueError) else _lower_first(first["msg"])
+    return ToolValidationError(f"field {field!r} of {subject}: {complaint}")
 
 
 def _lower_first(text: str) -> str:

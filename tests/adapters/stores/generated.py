@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-KEYS = ("a", "b", "0", "1", "$ref", "$id", "x.y", "ü", "")
+KEYS = ("a", "b", "0", "1", "$ref", "$id", "x.y", "ü", "", "\0a", "＄b")
 SEGMENTS = ("a", "b", "0", "1", "$ref", "$id", "ü", "01", "2")
 TEXTS = ("", "a", "b", "ab", "Ab\n", "aab b", "ß", "K", "0", "a\nb", "web tool", "x'\"\\y", "ǆ-ǅ")
 NUMBERS = (0, 1, -1, 2, 3, 0.0, 1.0, 1.5, -0.0, 2**31, 2**53 + 1, float(2**53), 2**63 - 1, -(2**63), 0.1, 1e300, 5e-324)
@@ -145,7 +145,7 @@ def pointed(draw: st.DrawFn, catalogue: tuple[dict[str, Any], ...]) -> dict[str,
     while isinstance(value, dict | list) and value and (not path or draw(st.booleans())):
         if isinstance(value, dict):
             key = draw(st.sampled_from(sorted(value)))
-            if not key or "." in key or (not path and key.startswith("$")):
+            if not key or "." in key or "\0" in key or (not path and key.startswith("$")):
                 break
             path.append(key)
             value = value[key]

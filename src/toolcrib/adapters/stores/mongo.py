@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolcrib.adapters.stores.changes import document_text, new_etag
 from toolcrib.core.errors import InvalidQueryError, MissingDependencyError, StoreError
+from toolcrib.core.json import is_unicode
 from toolcrib.core.query import Filter
-from toolcrib.core.query.parsing import is_unicode
 from toolcrib.ports import Change, Match, OutboxEntry, Record
 
 try:

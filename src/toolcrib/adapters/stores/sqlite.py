@@ -19,8 +19,8 @@ from toolcrib.adapters.stores.sqlite_schema import migrate
 from toolcrib.adapters.stores.sqlite_watch import CommitWatch
 from toolcrib.adapters.stores.sqlite_write import ChangeWriter
 from toolcrib.core.errors import InvalidQueryError, StoreError
+from toolcrib.core.json import is_unicode
 from toolcrib.core.query import Filter
-from toolcrib.core.query.parsing import is_unicode
 from toolcrib.ports import Change, Match, OutboxEntry, Record
 
 _BUSY_SECONDS = 30.0
