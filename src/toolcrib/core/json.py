@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
@@ -22,6 +23,7 @@ MAX_INTEGER = 10**34
 MASK = "********"
 """What is shown instead of a secret."""
 
+_LONG_NUMBER = re.compile("[0-9]{35}")
 _Path = tuple[Any, ...]
 
 
@@ -31,6 +33,11 @@ def check_json(value: Any, limit: int = MAX_DEPTH) -> Any:
         return value
     _check(value, (), limit)
     return value
+
+
+def is_plain(text: str) -> bool:
+    """Whether the value of this JSON text passes :func:`check_json` beyond doubt: quick, and seldom False."""
+    return text.count("{") + text.count("[") <= MAX_DEPTH and "\\ud" not in text and not _LONG_NUMBER.search(text)
 
 
 def _check(value: Any, path: _Path, limit: int) -> None:

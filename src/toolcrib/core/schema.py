@@ -16,7 +16,7 @@ import jsonschema_rs
 
 from toolcrib.core.defaults import applying, filled_in, find_defaults, properties, required_names
 from toolcrib.core.errors import InvalidArgumentsError, InvalidOutputError, InvalidSchemaError, did_you_mean
-from toolcrib.core.json import check_json
+from toolcrib.core.json import check_json, is_plain
 
 JsonSchema = dict[str, Any]
 
@@ -49,6 +49,8 @@ def compile_schema(schema: object, what: str = "the schema") -> Validator:
     validator = _validators.get(text)
     if validator is None:
         try:
+            if not is_plain(text):
+                check_json(schema)
             validator = _compile(dict(schema) if isinstance(schema, Mapping) else schema)
         except ValueError as error:
             raise InvalidSchemaError(f"{what} is not a JSON Schema: {_schema_complaint(error)}") from None
@@ -63,7 +65,6 @@ _MAX_VALIDATORS = 16_384
 
 
 def _compile(schema: dict[str, Any] | bool) -> Validator:
-    check_json(schema)
     dialect = _DIALECTS[dialect_of(schema) if isinstance(schema, dict) else _NEWEST]
     return cast(Validator, dialect(schema, pattern_options=_PATTERNS, offline=True))
 

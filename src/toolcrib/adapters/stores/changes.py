@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 import secrets
 from typing import Any
 
 from toolcrib.core.errors import ConflictError, ToolExistsError, ToolNotFoundError, ToolValidationError
-from toolcrib.core.json import MAX_RECORD_DEPTH, check_json
+from toolcrib.core.json import MAX_RECORD_DEPTH, check_json, is_plain
 from toolcrib.ports import ANY, Change
 
 MAX_DOCUMENT_BYTES = 8_000_000
@@ -17,9 +16,6 @@ MAX_DOCUMENT_BYTES = 8_000_000
 TEXT_FIELDS = ("name", "description", "tool_type", "category", "execution_mode", "policy_rule_uri")
 LABEL_FIELDS = ("tags", "capabilities")
 """Lists of texts that stores keep an index of."""
-
-
-_LONG_NUMBER = re.compile(r"[0-9]{35}")
 
 
 def new_etag() -> str:
@@ -68,9 +64,7 @@ def _plain_text(document: dict[str, Any]) -> str | None:
         text.encode()
     except (TypeError, ValueError, RecursionError):
         return None
-    if text.count("{") + text.count("[") > MAX_RECORD_DEPTH or _LONG_NUMBER.search(text):
-        return None
-    return text if json.loads(text) == document else None
+    return text if is_plain(text) and json.loads(text) == document else None
 
 
 def _check_fields(name: str, document: dict[str, Any]) -> None:
