@@ -11,10 +11,10 @@ import json
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from toolcrib.core.addresses import read_url
 from toolcrib.core.errors import InvalidNameError, ToolValidationError
 from toolcrib.core.json import check_json
 from toolcrib.core.names import check_name
@@ -52,8 +52,7 @@ class Binding(_Value):
     @field_validator("service_url")
     @classmethod
     def _service_url_is_an_address(cls, url: str) -> str:
-        parts = urlsplit(url)
-        if url and not (parts.scheme in {"http", "https"} and parts.hostname):
+        if url and read_url(url)[0] not in {"http", "https"}:
             raise ValueError(f"{url!r:.200} is not the address of an HTTP service, such as 'https://host/path'")
         return url
 
