@@ -71,7 +71,9 @@ def _compile(schema: dict[str, Any] | bool) -> Validator:
 
 def dialect_of(schema: Mapping[str, Any]) -> str:
     """The dialect that a schema is written in; ValueError if it names one that is not known."""
-    named = schema.get("$schema", f"https://{_NEWEST}")
+    if "$schema" not in schema:
+        return _NEWEST
+    named = schema["$schema"]
     dialect = re.sub("^https?://|#$", "", named) if isinstance(named, str) else ""
     if dialect not in _DIALECTS:
         known = ", ".join(name.split("/")[-2] for name in _DIALECTS)
