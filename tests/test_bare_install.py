@@ -9,8 +9,8 @@ BARE = """
 import importlib.metadata, re, sys
 
 NEEDED = {
-    "cloudpickle", "docstring-parser", "filelock", "idna", "jsonschema-rs", "pydantic", "pydantic-settings",
-    "python-dotenv",
+    "cloudpickle", "docstring-parser", "filelock", "google-re2", "idna", "jsonschema-rs", "pydantic",
+    "pydantic-settings", "python-dotenv",
 }
 
 def closure(names):

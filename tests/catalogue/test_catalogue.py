@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from toolcrib.catalogue import MASK, Catalogue
+from toolcrib.catalogue import Catalogue
 from toolcrib.core.errors import (
     BreakingChangeError,
     ConflictError,
@@ -19,6 +19,7 @@ from toolcrib.core.errors import (
     ToolNotFoundError,
     ToolValidationError,
 )
+from toolcrib.core.json import MASK
 from toolcrib.core.spec import ToolSpec
 from toolcrib.define import tool
 from toolcrib.formats.toolentry import entry_changes

@@ -17,7 +17,7 @@ from tests.support.receiver import Receiver
 from toolcrib.adapters.audit.memory import MemoryAudit
 from toolcrib.adapters.stores.memory import MemoryStore
 from toolcrib.bootstrap import open_audit, open_blobs, open_catalogue, open_outbox, open_policy
-from toolcrib.catalogue import MASK, Catalogue
+from toolcrib.catalogue import Catalogue
 from toolcrib.core.errors import (
     DeniedError,
     PolicyUnavailableError,
@@ -26,6 +26,7 @@ from toolcrib.core.errors import (
     ToolExistsError,
     ToolInUseError,
 )
+from toolcrib.core.json import MASK
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.bundle import blob_key
 from toolcrib.ports import AuditEvent, AuditLog, Decision, PolicyRequest, Record

@@ -103,6 +103,10 @@ def test_the_order_of_keys_counts():
     assert not parse({"a": {"x": 1, "y": 2}}).matches({"a": {"y": 2, "x": 1}})
 
 
+def test_a_list_of_values_may_hold_objects():
+    assert parse({"a": {"$in": [{"b": {"$ref": 1}}, [{"$gt": 1}]]}}).matches({"a": {"b": {"$ref": 1}}})
+
+
 def test_all_and_nothing():
     assert ALL.matches({})
     assert not NOTHING.matches({})
@@ -126,6 +130,10 @@ def nested(depth: int) -> dict[str, Any]:
         ({"a": {"$gt": 1, "b": 2}}, "'a' mixes"),
         ({"a": {"b": 2, "$gt": 1}}, "'a' mixes"),
         ({"a": {"$in": 1}}, "$in of 'a'"),
+        ({"a": {"$in": [1, {"$gt": 1}]}}, "$in of 'a' takes values, not operators such as {'$gt': 1}"),
+        ({"a": {"$nin": [{"$regex": "x"}]}}, "$nin of 'a' takes values, not operators"),
+        ({"a": {"$all": [{"$gt": 1}]}}, "$all of 'a' takes values, not operators"),
+        ({"a": {"$elemMatch": {"$in": [{"$gt": 1}]}}}, "$in of 'a' takes values, not operators"),
         ({"a": {"$size": -1}}, "$size of 'a'"),
         ({"a": {"$size": True}}, "$size of 'a'"),
         ({"a": {"$type": "date"}}, "'date'"),
@@ -144,8 +152,8 @@ def nested(depth: int) -> dict[str, Any]:
         ({"a": float("nan")}, "'a'"),
         ({"a": float("inf")}, "'a'"),
         ({"a": 2**63}, "64 bits"),
-        ({"a": {1, 2}}, "not a JSON value"),
-        ({"a": "\ud800"}, "Unicode"),
+        ({"a": {1, 2}}, "which is not JSON"),
+        ({"a": "\ud800"}, "surrogate"),
         ({1: 1}, "field name"),
         ({"": 1}, "''"),
         ({"a..b": 1}, "'a..b'"),

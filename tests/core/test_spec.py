@@ -16,6 +16,8 @@ from toolcrib import (
     ToolSpec,
     ToolValidationError,
 )
+from toolcrib.core.schema import compile_schema
+from toolcrib.surfaces.rest.endpoints import NAME_SCHEMA
 
 JSON = st.recursive(
     st.none()
@@ -40,7 +42,7 @@ EXAMPLES = st.builds(
 )
 SPECS = st.builds(
     ToolSpec,
-    name=st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,127}", fullmatch=True),
+    name=st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}", fullmatch=True),
     description=st.text(),
     display_name=st.text(),
     tags=TEXTS,
@@ -49,7 +51,12 @@ SPECS = st.builds(
     compatibilities=TEXTS,
     timeout_seconds=st.none() | st.floats(0.001, 1e6),
     safety_level=st.sampled_from(SafetyLevel),
-    binding=st.builds(Binding, python=st.text(), service_url=st.text(), source_code_link=st.text()),
+    binding=st.builds(
+        Binding,
+        python=st.text(),
+        service_url=st.sampled_from(("", "https://a.example/run")),
+        source_code_link=st.text(),
+    ),
     api_spec=OBJECTS,
     actions=OBJECTS,
     credentials=OBJECTS,
@@ -97,6 +104,7 @@ def test_only_name_and_description_are_required_and_nothing_can_be_changed() -> 
         ({"name": "", "description": "b"}, InvalidNameError, "'' is not a tool name"),
         ({"name": "../a", "description": "b"}, InvalidNameError, "'../a'"),
         ({"name": "a" * 129, "description": "b"}, InvalidNameError, "1 to 128"),
+        ({"name": "-a", "description": "b"}, InvalidNameError, "starting with a letter, a digit or '_'"),
         ({"name": "a\n", "description": "b"}, InvalidNameError, "not a tool name"),
         ({"name": "a", "description": "b", "tags": 3}, ToolValidationError, "'tags' of tool 'a'"),
         ({"name": "a", "description": "b", "timeout_seconds": -1}, ToolValidationError, "'timeout_seconds'"),
@@ -145,3 +153,9 @@ def test_safety_levels_are_ordered_by_rank_not_by_spelling() -> None:
         and hash(SafetyLevel.SAFE) == hash("safe")
         and max(levels) is SafetyLevel.DANGEROUS
     )
+
+
+@pytest.mark.parametrize("name", ["_private", "__all__", "_", "a_b", "3d.render-fast"])
+def test_names_may_begin_with_an_underscore(name: str) -> None:
+    assert ToolSpec(name=name, description="").name == name
+    assert compile_schema(NAME_SCHEMA).is_valid(name)

@@ -224,6 +224,7 @@ class Schemas:
             "unevaluatedItems": lambda: False,
             "minContains": lambda: choice([0, 1, 2]),
             "title": lambda: choice("tu"),
+            "default": lambda: choice(SCALARS),
             "$ref": lambda: choice(["#/$defs/D", "#/$defs/R"]),
         }
 
@@ -307,3 +308,23 @@ def test_a_change_judged_compatible_refuses_no_call_that_was_accepted(random: Ra
     for arguments in CALLS:
         if accepted(before, arguments):
             assert accepted(now, arguments), (old, new, arguments)
+
+
+DRAFT_07 = "http://json-schema.org/draft-07/schema#"
+
+
+def test_another_dialect_is_another_meaning() -> None:
+    tuples = {"type": "object", "properties": {"a": {"items": [{"type": "string"}]}}, "$schema": DRAFT_07}
+    plain = {"type": "object", "properties": {"a": {"items": {"type": "string"}}}}
+    assert breaking_changes(tuples, plain)
+    assert breaking_changes(tuples, {**plain, "$schema": DRAFT_07})
+    assert breaking_changes(plain, {**plain, "$schema": DRAFT_07})
+    assert not breaking_changes(plain, {**plain, "$schema": "https://json-schema.org/draft/2020-12/schema"})
+    assert not breaking_changes(tuples, {**tuples, "description": "more"})
+
+
+def test_a_default_taken_away_behind_a_reference_breaks() -> None:
+    old = {"type": "object", "allOf": [{"$ref": "#/$defs/P"}],
+           "$defs": {"P": {"properties": {"a": {"default": 1}}, "required": ["a"]}}}  # fmt: skip
+    new = {**old, "$defs": {"P": {"properties": {"a": {}}, "required": ["a"]}}}
+    assert "parameter 'a' is now required" in breaking_changes(old, new)

@@ -433,7 +433,7 @@ metadata_records = st.builds(
         st.builds(
             ToolExample,
             description=texts,
-            input=st.dictionaries(texts, st.integers() | texts, max_size=2),
+            input=st.dictionaries(texts, st.integers(-(2**63), 2**64) | texts, max_size=2),
             output=st.none() | texts | st.lists(st.booleans()),
             explanation=texts,
         ),

@@ -290,7 +290,7 @@ async def test_entry_points_come_first(plugins: Path, tmp_path: Path, monkeypatc
 words = st.text(min_size=1, max_size=12)
 records = st.fixed_dictionaries(
     {
-        "name": st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,20}", fullmatch=True),
+        "name": st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,20}", fullmatch=True),
         "description": st.text(max_size=30),
         "parameters_schema": st.fixed_dictionaries(
             {},

@@ -44,7 +44,7 @@ def registry(tmp_path: Path) -> ToolRegistry:
 _texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 _records = st.builds(
     ToolMetadata,
-    name=st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,20}", fullmatch=True),
+    name=st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,20}", fullmatch=True),
     description=_texts,
     tool_type=_texts,
     package_name=_texts,

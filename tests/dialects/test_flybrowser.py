@@ -420,7 +420,7 @@ parameters = st.builds(
 capabilities = st.lists(st.sampled_from(ModelCapability), max_size=2)
 metadata_records = st.builds(
     ToolMetadata,
-    name=st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,20}", fullmatch=True),
+    name=st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,20}", fullmatch=True),
     description=texts,
     category=st.sampled_from(ToolCategory),
     safety_level=st.sampled_from(SafetyLevel),

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from toolcrib.core.errors import InvalidNameError, InvalidSchemaError, ToolValidationError
+from toolcrib.core.json import same
+from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.spec import Binding, ToolExample, ToolSpec
 from toolcrib.dialects.toolsdb import ToolEntry
+from toolcrib.formats import handover
 from toolcrib.formats.toolentry import FIELD_PATHS, entry_changes, entry_to_spec, spec_to_entry
 
-names = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,20}", fullmatch=True)
+names = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,20}", fullmatch=True)
 texts = st.text(max_size=8)
 scalars = st.none() | st.booleans() | st.integers(-5, 5) | texts
 json_values = st.recursive(
@@ -62,10 +66,11 @@ metadata = st.builds(
     ),
     st.fixed_dictionaries({}, optional={"toolcrib": reserved}),
 )
+urls = st.sampled_from(["", "http://tools.example", "https://[::1]:8080/run?x=1"])
 entries = st.builds(
     ToolEntry,
     tool_id=names,
-    tool_metadata=metadata,
+    tool_metadata=metadata.map(lambda given: {key: value for key, value in given.items() if key != "toolcrib"}),
     tool_search_description=texts,
     tool_tags=st.lists(texts, max_size=3),
     tool_type=texts,
@@ -76,7 +81,7 @@ entries = st.builds(
     tool_execution_mode=texts,
     tool_policy_rule_uri=texts,
     tool_source_code_link=texts,
-    tool_service_url=texts,
+    tool_service_url=urls,
     tool_system_function_rpc_id=texts,
     tool_validation_policy_rule_uri=texts,
     tool_validation_mode=texts,
@@ -97,7 +102,7 @@ specs = st.builds(
     examples=st.lists(st.builds(ToolExample, input=objects, call=texts), max_size=1).map(tuple),
     timeout_seconds=st.none() | st.floats(0.5, 9),
     safety_level=st.sampled_from(["safe", "dangerous"]),
-    binding=st.builds(Binding, python=texts, service_url=texts, mcp=texts),
+    binding=st.builds(Binding, python=texts, service_url=urls, mcp=texts),
     metadata=metadata,
     credentials=objects,
 )
@@ -107,7 +112,27 @@ specs = st.builds(
 def test_an_entry_comes_back_as_it_was(entry: ToolEntry) -> None:
     again = ToolEntry.from_spec(entry.to_spec())
     assert again == entry
-    assert repr(again) == repr(entry)  # True is not 1
+    assert same(again.to_dict(), entry.to_dict())  # True is not 1
+
+
+@given(entries, reserved)
+def test_what_an_entry_says_under_our_word_is_read_or_refused(entry: ToolEntry, ours: Any) -> None:
+    entry = dataclasses.replace(entry, tool_metadata=entry.tool_metadata | {"toolcrib": ours})
+    try:
+        spec = entry.to_spec()
+    except ToolValidationError as error:
+        assert "tool_metadata.toolcrib" in str(error)  # noqa: PT017 - both ends are right
+        return
+    said = ours if "metadata" in ours else ours | {"metadata": without_ours(entry.tool_metadata)}
+    found = spec.to_dict()
+    assert all(same(found[name], value) for name, value in said.items() if name not in {"binding", "deprecated"})
+    assert all(found["binding"][name] == value for name, value in said.get("binding", {}).items())
+    assert found["deprecated"] == said.get("deprecated", False)
+    assert ToolEntry.from_spec(spec).to_spec() == spec
+
+
+def without_ours(metadata: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in metadata.items() if key != "toolcrib"}
 
 
 @given(specs)
@@ -170,6 +195,14 @@ def test_a_partial_entry_changes_only_what_it_names() -> None:
         ({"tool_id": "t", "tool_tags": "nlp"}, ToolValidationError, "'tool_tags'"),
         ({"tool_id": "t", "tool_man_page_doc": 3}, ToolValidationError, "'tool_man_page_doc'"),
         ({"tool_id": "t", "tool_service_url": 3}, ToolValidationError, "'tool_service_url'"),
+        (
+            {"tool_id": "t", "tool_service_url": "not a url"},
+            ToolValidationError,
+            "'tool_service_url'.*'not a url' is not",
+        ),
+        ({"tool_id": "t", "tool_service_url": "ftp://x.example"}, ToolValidationError, "'tool_service_url'"),
+        ({"tool_id": "t", "tool_service_url": "http://[::1"}, ToolValidationError, "'tool_service_url'"),
+        ({"tool_id": "t", "tool_service_url": "https://"}, ToolValidationError, "'tool_service_url'"),
         ({"tool_id": "t", "tool_api_spec": {"input": {"type": 3}}}, InvalidSchemaError, "parameters of 't'"),
     ],
 )
@@ -179,6 +212,44 @@ def test_what_is_wrong_is_named(data: dict[str, object], error: type[Exception],
     if words.startswith("did"):
         with pytest.raises(error, match=words):
             ToolEntry.from_dict(data)
+
+
+def test_what_our_word_says_is_read_whole_numbers_too() -> None:
+    metadata = {"toolcrib": {"safety_level": "dangerous", "timeout_seconds": 3}, "x": 1}
+    spec = ToolEntry(tool_id="t", tool_metadata=metadata).to_spec()
+    assert (spec.safety_level, spec.timeout_seconds, spec.metadata) == (SafetyLevel.DANGEROUS, 3.0, {"x": 1})
+    [definition] = handover([spec], "mcp").definitions
+    assert definition["annotations"]["readOnlyHint"] is False
+
+
+@pytest.mark.parametrize(
+    ("ours", "words"),
+    [
+        ({"safety_level": "dangerous", "safety_levle": 1}, r"toolcrib\.safety_levle'.*did you mean 'safety_level'"),
+        ({"safety_level": "harmless"}, r"'tool_metadata\.toolcrib\.safety_level'"),
+        ({"timeout_seconds": "soon"}, r"'tool_metadata\.toolcrib\.timeout_seconds'"),
+        ({"timeout_seconds": -1}, r"'tool_metadata\.toolcrib\.timeout_seconds'"),
+        ({"examples": [{"inptu": {}}]}, r"'tool_metadata\.toolcrib\.examples\.0\.inptu'"),
+        ({"binding": {"service_url": "http://a.example"}}, r"'tool_metadata\.toolcrib\.binding\.service_url'"),
+        ({"binding": {"python": 3}}, r"'tool_metadata\.toolcrib\.binding\.python'"),
+        ({"binding": "a:b"}, r"'tool_metadata\.toolcrib\.binding'"),
+        ({"metadata": 3}, r"'tool_metadata\.toolcrib\.metadata'"),
+        ({"metadata": {}}, r"'tool_metadata\.toolcrib\.metadata'.*beside other metadata, 'x'"),
+        ({"api_spec": {"openapi": "3.1.0"}}, r"'tool_metadata\.toolcrib\.api_spec'"),
+        ({"name": "other"}, r"'tool_metadata\.toolcrib\.name'"),
+        ("ours", r"'tool_metadata\.toolcrib'"),
+        (None, r"'tool_metadata\.toolcrib'"),
+    ],
+)
+def test_what_our_word_cannot_say_is_refused_by_name(ours: Any, words: str) -> None:
+    with pytest.raises(ToolValidationError, match=words):
+        entry_to_spec({"tool_id": "t", "tool_metadata": {"x": 1, "toolcrib": ours}})
+
+
+def test_a_partial_entry_may_speak_of_the_other_bindings() -> None:
+    spec = ToolSpec(name="t", description="d", binding=Binding(service_url="http://a.example"))
+    changes = entry_changes(spec, {"tool_metadata": {"toolcrib": {"binding": {"mcp": "https://m.example"}}}})
+    assert spec.with_changes(**changes).binding == Binding(service_url="http://a.example", mcp="https://m.example")
 
 
 def test_credentials_are_not_in_the_repr() -> None:

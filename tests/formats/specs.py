@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from toolcrib import SafetyLevel, ToolSpec
 
-names = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,127}", fullmatch=True)
+names = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}", fullmatch=True)
 words = st.from_regex(r"[a-z][a-z0-9_]{0,9}", fullmatch=True)
 sentences = st.text(st.characters(codec="utf-8"), max_size=60)
 scalars = st.none() | st.booleans() | st.integers(-999, 999) | st.text(max_size=8)

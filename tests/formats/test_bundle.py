@@ -47,7 +47,7 @@ def test_a_byte_order_mark_and_other_files_do_no_harm() -> None:
 
 def wrong_bundles() -> dict[str, tuple[bytes, str]]:
     good = bundle()
-    nested_json = '{"a":' * 70 + "1" + "}" * 70
+    nested_json = '{"a":' * 91 + "1" + "}" * 91
     return {
         "not a zip": (b"hello", "not a ZIP archive"),
         "empty": (b"", "not a ZIP archive"),
@@ -59,15 +59,15 @@ def wrong_bundles() -> dict[str, tuple[bytes, str]]:
         "spec is no json": (bundle(spec="{"), "'spec.json' is not JSON"),
         "spec is a list": (bundle(spec="[]"), "must hold a JSON object, not a list"),
         "spec is not utf-8": (bundle(spec=b'{"a": "\xff"}'), "'spec.json' in the bundle is not UTF-8"),
-        "spec is deep": (bundle(spec=nested_json), "nested more than 64 deep"),
-        "spec is very deep": (bundle(spec="[" * 5000), "nested more than 64 deep"),
-        "spec has NaN": (bundle(spec='{"a": NaN}'), "holds NaN"),
-        "spec has infinity": (bundle(spec='{"a": 1e999}'), "too large"),
-        "spec has a huge integer": (bundle(spec='{"a": 9223372036854775808}'), "more than 64 bits"),
-        "spec has endless digits": (bundle(spec='{"a": ' + "9" * 5000 + "}"), "more than 64 bits"),
-        "spec has a key twice": (bundle(spec='{"a": 1, "a": 2}'), "the key 'a' twice"),
-        "spec has half a pair": (bundle(spec='{"a": "\\ud800"}'), "half a surrogate pair"),
-        "spec key has half a pair": (bundle(spec='{"\\ud800": 1}'), "half a surrogate pair"),
+        "spec is deep": (bundle(spec=nested_json), "nested more than 90 deep"),
+        "spec is very deep": (bundle(spec="[" * 5000), "nested more than 90 deep"),
+        "spec has NaN": (bundle(spec='{"a": NaN}'), "nan is not a JSON number (at 'a')"),
+        "spec has infinity": (bundle(spec='{"a": 1e999}'), "inf is not a JSON number"),
+        "spec has a huge integer": (bundle(spec='{"a": 1' + "0" * 34 + "}"), "more than 34 digits"),
+        "spec has endless digits": (bundle(spec='{"a": ' + "9" * 5000 + "}"), "is not JSON"),
+        "spec has a key twice": (bundle(spec='{"a": 1, "a": 2}'), "the key 'a' stands twice"),
+        "spec has half a pair": (bundle(spec='{"a": "\\ud800"}'), "half of a surrogate pair"),
+        "spec key has half a pair": (bundle(spec='{"\\ud800": 1}'), "half of a surrogate pair"),
         "spec is large": (bundle(spec=" " * 20_000 + "{}"), "'spec.json' in the bundle is larger than 10,000"),
         "manual is large": (bundle(manual="y" * 20_000), "'tool.md' in the bundle is larger than 10,000"),
         "manual is not utf-8": (bundle(manual=b"\xff\xfe"), "'tool.md' in the bundle is not UTF-8"),

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from toolcrib.core.errors import SettingsError
-from toolcrib.settings import MASK, Secrets, Settings, describe, load_settings
+from toolcrib.core.json import MASK
+from toolcrib.settings import Secrets, Settings, describe, load_settings
 
 
 def load(tmp_path: Path, toml: str = "", **environ: str) -> Settings:

@@ -6,7 +6,7 @@ import uuid
 from typing import Any, Literal
 
 from toolcrib.catalogue.credentials import masked
-from toolcrib.core.schema_facts import same
+from toolcrib.core.json import same
 from toolcrib.core.spec import ToolSpec
 
 EventKind = Literal["tool.created", "tool.updated", "tool.deleted"]

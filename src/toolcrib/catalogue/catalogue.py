@@ -30,6 +30,7 @@ from toolcrib.core.errors import (
     ToolNotFoundError,
     ToolValidationError,
 )
+from toolcrib.core.json import MASK
 from toolcrib.core.roles import Principal, Who
 from toolcrib.core.spec import ToolSpec, digest_of
 from toolcrib.core.tool import Tool
@@ -187,7 +188,7 @@ class Catalogue(CatalogueReader):
         def restore_once() -> Entry:
             old, record = self._version(name, number), self.store.get(name)
             kept = (record or old).document["credentials"]
-            spec = ToolSpec.parse({**old.document, "credentials": dict.fromkeys(kept, secrets.MASK)})
+            spec = ToolSpec.parse({**old.document, "credentials": dict.fromkeys(kept, MASK)})
             return self._write([(spec, record)], kept=kept, force=True, principal=principal)[0]
 
         with recorded(self._recorder, {name: "update"}, principal) as attempt:

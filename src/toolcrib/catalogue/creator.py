@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolcrib.core.schema_facts import same
+from toolcrib.core.json import same
 from toolcrib.core.spec import ToolSpec, no_parameters
 from toolcrib.core.tool import Tool
 from toolcrib.formats.apispec import check_api_spec, interface_of, with_interface

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolcrib.core.errors import MissingConfigError, ToolValidationError
+from toolcrib.core.json import MASK
 from toolcrib.ports import Seal
-
-MASK = "********"
 
 
 def masked(document: Mapping[str, Any]) -> dict[str, Any]:

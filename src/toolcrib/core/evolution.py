@@ -11,7 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolcrib.core.schema import JsonSchema
+from toolcrib.core.defaults import applying, properties, required_defaults, required_names
+from toolcrib.core.json import same
+from toolcrib.core.schema import JsonSchema, dialect_of
 from toolcrib.core.schema_facts import (
     ANNOTATIONS,
     Schema,
@@ -23,7 +25,6 @@ from toolcrib.core.schema_facts import (
     lost_types,
     references,
     resolved,
-    same,
     tighter_limits,
     types_of,
     without,
@@ -35,25 +36,26 @@ def breaking_changes(old: JsonSchema, new: JsonSchema) -> list[str]:
     if same(old, new):
         return []
     comparison = _Comparison(old, new)
-    filled_before, filled_now = _filled_in(old), _filled_in(new)
+    if dialect_of(old) != dialect_of(new) or dialect_of(old).endswith("draft-04/schema"):
+        return ["its '$schema' changed, or is one that is not compared"]
+    filled_before, filled_now = required_defaults(old), required_defaults(new)
     old = {**old, "required": [name for name in old.get("required", ()) if name not in filled_before]}
     relaxed = {**new, "required": [name for name in new.get("required", ()) if name not in filled_now]}
     complaints = list(comparison.narrowed(old, relaxed, ""))
     if not same(filled_before, filled_now):
-        complaints += _about_defaults(filled_now, new, comparison)
+        complaints += _about_defaults(filled_before, filled_now, new, comparison)
     return list(dict.fromkeys(complaints))
 
 
-def _filled_in(parameters: JsonSchema) -> dict[str, Any]:
-    """The required arguments that a call may leave out, because their default goes in before the check."""
-    properties = parameters.get("properties", {})
-    wanted = {name: properties.get(name) for name in parameters.get("required", ())}
-    return {name: sub["default"] for name, sub in wanted.items() if isinstance(sub, dict) and "default" in sub}
-
-
-def _about_defaults(filled: dict[str, Any], new: JsonSchema, comparison: _Comparison) -> Iterator[str]:
+def _about_defaults(
+    before: dict[str, Any], filled: dict[str, Any], new: JsonSchema, comparison: _Comparison
+) -> Iterator[str]:
+    for name in required_names(new):
+        if name in before and name not in filled:
+            yield f"{_subject(name)} is now required"
     for name, value in filled.items():
-        if not comparison.accepts_now(new["properties"][name], value):
+        members = [properties(part)[name] for part in applying(new, new) if name in properties(part)]
+        if not all(comparison.accepts_now(member, value) for member in members):
             yield f"parameter {name!r} is now required and its default does not fit"
     if _ACROSS_PROPERTIES & new.keys():
         yield "its defaults changed together with a rule about several parameters"
@@ -206,7 +208,7 @@ class _Comparison:
 
     def _items(self, old: Mapping[str, Any], new: Mapping[str, Any], path: str, what: str) -> Iterator[str]:
         tuples = [[schema.get(key) for key in ("prefixItems", "items", "additionalItems")] for schema in (old, new)]
-        if tuples[0][0] is not None or tuples[1][0] is not None or isinstance(tuples[1][1], list):
+        if any(first is not None or isinstance(items, list) for first, items, _ in tuples):
             if not same(*tuples) or not self._same_references(tuples[1]):
                 yield f"the items of {what} changed"
             return

@@ -1,43 +1,112 @@
-"""What counts as JSON. A record that holds anything else could not be kept, sent or compared."""
+"""JSON in one place: what counts as JSON and how large it may be, equality, references into it, and the mask.
+
+What passes :func:`check_json` can be kept by every store, sent through every door and compared. The limits are those of
+the narrowest of them, MongoDB's BSON: 100 levels, and whole numbers of 34 digits.
+"""
 
 from __future__ import annotations
 
+import json
 import math
+import re
+from collections.abc import Mapping
 from typing import Any
+from urllib.parse import unquote
 
-MAX_DEPTH = 100
+MAX_DEPTH = 80
+"""How deep one value may nest: a field of a spec, a schema, a value in a filter."""
+MAX_RECORD_DEPTH = 90
+"""How deep the record around such values may nest. A spec adds three levels (``examples``, one of them, its ``input``),
+an entry that carries a spec in its metadata two more; the other ten of BSON's 100 are for MongoDB's rows and events."""
+MAX_INTEGER = 10**34
+"""The first whole number that BSON's decimals cannot hold."""
+MASK = "********"
+"""What is shown instead of a secret."""
+
+_LONG_NUMBER = re.compile("[0-9]{35}")
+_Path = tuple[Any, ...]
 
 
-def check_json(value: Any, depth: int = MAX_DEPTH) -> Any:
-    """``value`` unchanged; ValueError where it is not JSON, nested too deeply, or text that no encoding can carry."""
+def check_json(value: Any, limit: int = MAX_DEPTH) -> Any:
+    """``value`` unchanged; ValueError says what in it is not JSON, too deep, or not text that can be encoded."""
+    if type(value) is str and value.isascii():
+        return value
+    _check(value, (), limit)
+    return value
+
+
+def is_plain(text: str) -> bool:
+    """Whether the value of this JSON text passes :func:`check_json` beyond doubt: quick, and seldom False."""
+    return text.count("{") + text.count("[") <= MAX_DEPTH and "\\ud" not in text and not _LONG_NUMBER.search(text)
+
+
+def _check(value: Any, path: _Path, limit: int) -> None:
     if isinstance(value, str):
-        if not value.isascii():
-            _check_text(value)
-        return value
-    if value is None or isinstance(value, int):
-        return value
-    if isinstance(value, float):
+        if not is_unicode(value):
+            raise _wrong(f"{value!r:.60} holds half of a surrogate pair", path)
+    elif isinstance(value, list | tuple | dict):
+        if len(path) >= limit:
+            raise ValueError(f"it is nested more than {limit} deep")
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            if isinstance(value, dict):
+                _check_key(key, path)
+            _check(item, (*path, key), limit)
+    elif isinstance(value, float):
         if not math.isfinite(value):
-            raise ValueError(f"{value} is not a JSON number")
-        return value
-    if depth == 0:
-        raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
-    if isinstance(value, list | tuple):
-        for item in value:
-            check_json(item, depth - 1)
-        return value
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if not isinstance(key, str):
-                raise ValueError(f"the key {key!r:.60} is not text")
-            check_json(key)
-            check_json(item, depth - 1)
-        return value
-    raise ValueError(f"{value!r:.60} is a {type(value).__name__}, which is not JSON")
+            raise _wrong(f"{value} is not a JSON number", path)
+    elif isinstance(value, int):
+        if not -MAX_INTEGER < value < MAX_INTEGER:
+            raise _wrong("a whole number has more than 34 digits", path)
+    elif value is not None:
+        raise _wrong(f"{value!r:.60} is a {type(value).__name__}, which is not JSON", path)
 
 
-def _check_text(text: str) -> None:
+def _check_key(key: Any, path: _Path) -> None:
+    if not isinstance(key, str):
+        raise _wrong(f"the key {key!r:.60} is not text", path)
+    _check(key, path, 0)
+
+
+def _wrong(complaint: str, path: _Path) -> ValueError:
+    where = ".".join(map(str, path))
+    return ValueError(f"{complaint} (at {where!r:.200})" if where else complaint)
+
+
+def is_unicode(text: str) -> bool:
+    """Whether the text can be encoded: half of a surrogate pair cannot."""
+    if text.isascii():
+        return True
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"{text!r:.60} holds half of a surrogate pair") from None
+        return False
+    return True
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are the same; Python takes True for 1."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return bool(one == other) and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
+
+def lookup(root: Any, reference: object) -> Any:
+    """What a reference inside ``root`` such as ``#/$defs/Address`` leads to, or None."""
+    if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
+        return None
+    node = root
+    for part in unquote(reference).split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(node, Mapping) and key in node:
+            node = node[key]
+        elif isinstance(node, list) and key.isdigit() and int(key) < len(node):
+            node = node[int(key)]
+        else:
+            return None
+    return node

@@ -8,7 +8,8 @@ from toolcrib.core.errors import InvalidNameError
 
 MAX_LENGTH = 128
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,127}")
+NAME_PATTERN = r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}"
+_NAME = re.compile(NAME_PATTERN)
 _KEBAB = re.compile(r"[a-z][a-z0-9-]*[a-z0-9]")
 
 
@@ -18,7 +19,7 @@ def check_name(name: object) -> str:
         return name
     raise InvalidNameError(
         f"{_shown(name)} is not a tool name; use 1 to {MAX_LENGTH} letters, digits, '_', '-' or '.', "
-        "starting with a letter or digit"
+        "starting with a letter, a digit or '_'"
     )
 
 

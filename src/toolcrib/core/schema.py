@@ -1,4 +1,4 @@
-"""Where values meet JSON Schema (draft 2020-12).
+"""Where values meet JSON Schema, in the dialect that a schema names with ``$schema`` (2020-12 if it names none).
 
 A schema is compiled once and kept. A reference to another document is refused rather than fetched, and patterns run
 with a bounded amount of backtracking, so a schema from outside can neither reach out nor hang.
@@ -8,18 +8,28 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn, Protocol, cast
 
 import jsonschema_rs
 
+from toolcrib.core.defaults import applying, filled_in, find_defaults, properties, required_names
 from toolcrib.core.errors import InvalidArgumentsError, InvalidOutputError, InvalidSchemaError, did_you_mean
-from toolcrib.core.json import check_json
+from toolcrib.core.json import check_json, is_plain
 
 JsonSchema = dict[str, Any]
 
 _PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000)
-_MAX_SCHEMA_DEPTH = 100
+_DIALECTS: dict[str, Any] = {
+    "json-schema.org/draft/2020-12/schema": jsonschema_rs.Draft202012Validator,
+    "json-schema.org/draft/2019-09/schema": jsonschema_rs.Draft201909Validator,
+    "json-schema.org/draft-07/schema": jsonschema_rs.Draft7Validator,
+    "json-schema.org/draft-06/schema": jsonschema_rs.Draft6Validator,
+    "json-schema.org/draft-04/schema": jsonschema_rs.Draft4Validator,
+}
+_NEWEST = next(iter(_DIALECTS))
+_ELSEWHERE = re.compile("Resource '([^']*)' is not present in a registry")
 
 
 class Validator(Protocol):
@@ -34,14 +44,14 @@ def compile_schema(schema: object, what: str = "the schema") -> Validator:
         raise InvalidSchemaError(f"{what} is not a JSON Schema: it is a {type(schema).__name__}, not an object")
     try:
         text = json.dumps(schema, sort_keys=True, allow_nan=False)
-        if "\\ud" in text:
-            check_json(schema)  # perhaps half of a surrogate pair
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidSchemaError(f"{what} is not a JSON Schema: {error}") from None
     validator = _validators.get(text)
     if validator is None:
         try:
-            validator = _compile(dict(schema) if isinstance(schema, Mapping) else schema, text)
+            if not is_plain(text):
+                check_json(schema)
+            validator = _compile(dict(schema) if isinstance(schema, Mapping) else schema)
         except ValueError as error:
             raise InvalidSchemaError(f"{what} is not a JSON Schema: {_schema_complaint(error)}") from None
         if len(_validators) >= _MAX_VALIDATORS:
@@ -54,28 +64,28 @@ _validators: dict[str, Validator] = {}
 _MAX_VALIDATORS = 16_384
 
 
-def _compile(schema: dict[str, Any] | bool, text: str) -> Validator:
-    if text.count("{") + text.count("[") > _MAX_SCHEMA_DEPTH and _depth(schema) > _MAX_SCHEMA_DEPTH:
-        raise ValueError(f"it is nested more than {_MAX_SCHEMA_DEPTH} deep")
-    return cast(Validator, jsonschema_rs.Draft202012Validator(schema, pattern_options=_PATTERNS, offline=True))
+def _compile(schema: dict[str, Any] | bool) -> Validator:
+    dialect = _DIALECTS[dialect_of(schema) if isinstance(schema, dict) else _NEWEST]
+    return cast(Validator, dialect(schema, pattern_options=_PATTERNS, offline=True))
 
 
-def _depth(value: Any, limit: int = _MAX_SCHEMA_DEPTH + 1) -> int:
-    level, todo = 0, [value]
-    while todo and level < limit:
-        level += 1
-        todo = [
-            child
-            for node in todo
-            if isinstance(node, dict | list)
-            for child in (node.values() if isinstance(node, dict) else node)
-        ]
-    return level
+def dialect_of(schema: Mapping[str, Any]) -> str:
+    """The dialect that a schema is written in; ValueError if it names one that is not known."""
+    if "$schema" not in schema:
+        return _NEWEST
+    named = schema["$schema"]
+    dialect = re.sub("^https?://|#$", "", named) if isinstance(named, str) else ""
+    if dialect not in _DIALECTS:
+        known = ", ".join(name.split("/")[-2] for name in _DIALECTS)
+        raise ValueError(f"its $schema is {named!r:.100}; the known dialects are {known}")
+    return dialect
 
 
 def _schema_complaint(error: ValueError) -> str:
     if not isinstance(error, jsonschema_rs.ValidationError):
         return str(error)
+    if elsewhere := _ELSEWHERE.match(error.message):
+        return f"it refers to {elsewhere[1]!r:.200}; only references inside the schema are followed"
     where = ".".join(map(str, error.instance_path))
     return f"{error.message} (at {where!r})" if where else error.message
 
@@ -90,14 +100,13 @@ class ArgumentCheck:
         self._is_valid = self._validator.is_valid
         self._schema = schema
         self._tool = tool
-        properties = _properties(schema)
-        required = set(schema.get("required", ()))
-        defaults = {name: sub["default"] for name, sub in properties.items() if "default" in sub}
+        defaults = find_defaults(schema)
+        required = required_names(schema)
         # A default need not fit its own schema ("default": null is common), so only those that
         # stand in for a required argument go in before the check; the rest go in after it.
-        self._required_defaults = {name: value for name, value in defaults.items() if name in required}
-        self._absent = {name: value for name, value in defaults.items() if name not in required}
-        self._nested = {name: sub for name, sub in properties.items() if _has_defaults_inside(sub)}
+        self._required_defaults = {name: value for name, value in defaults.absent.items() if name in required}
+        self._absent = {name: value for name, value in defaults.absent.items() if name not in required}
+        self._nested = {name: parts for name, parts in defaults.inside.items() if isinstance(name, str)}
 
     def __call__(self, arguments: Mapping[str, Any] | None) -> dict[str, Any]:
         """The arguments with defaults applied, as a new dict; InvalidArgumentsError names what is wrong."""
@@ -130,9 +139,9 @@ class ArgumentCheck:
         for name, value in self._absent.items():
             if name not in given:
                 given[name] = copy.deepcopy(value) if isinstance(value, dict | list) else value
-        for name, sub in self._nested.items():
+        for name, parts in self._nested.items():
             if name in given:
-                given[name] = _filled(given[name], sub)
+                given[name] = filled_in(given[name], parts)
 
     def _complain(self, given: dict[str, Any]) -> NoReturn:
         # Unknown names first: a misspelt argument also shows up as a missing one.
@@ -142,9 +151,9 @@ class ArgumentCheck:
     def _explained(self, error: jsonschema_rs.ValidationError, given: dict[str, Any]) -> InvalidArgumentsError:
         path = ".".join(str(part) for part in error.instance_path)
         kind = _kind(error)
-        known = list(_properties(self._schema))
+        known = [name for part in applying(self._schema, self._schema) for name in properties(part)]
         if kind == "Required" and not path:
-            name = next((name for name in self._schema.get("required", ()) if name not in given), "")
+            name = next((name for name in required_names(self._schema) if name not in given), "")
             return self._error(f"tool {self._tool!r} needs the argument {name!r}", name)
         if kind == "AdditionalProperties" and not path:
             name = next((name for name in given if name not in known), "")
@@ -182,31 +191,3 @@ class OutputCheck:
 
 def _kind(error: jsonschema_rs.ValidationError) -> str:
     return type(error.kind).__name__
-
-
-def _properties(schema: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    properties = schema.get("properties")
-    if not isinstance(properties, Mapping):
-        return {}
-    return {name: sub for name, sub in properties.items() if isinstance(sub, dict)}
-
-
-def _has_defaults_inside(schema: Mapping[str, Any]) -> bool:
-    inside = list(_properties(schema).values())
-    if isinstance(schema.get("items"), dict):
-        inside.append(schema["items"])
-    return any("default" in sub or _has_defaults_inside(sub) for sub in inside)
-
-
-def _filled(value: Any, schema: Mapping[str, Any]) -> Any:
-    if isinstance(value, dict):
-        filled = dict(value)
-        for name, sub in _properties(schema).items():
-            if name in filled:
-                filled[name] = _filled(filled[name], sub)
-            elif "default" in sub:
-                filled[name] = copy.deepcopy(sub["default"])
-        return filled
-    if isinstance(value, list) and isinstance(schema.get("items"), dict):
-        return [_filled(item, schema["items"]) for item in value]
-    return value

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from toolcrib.core.json import lookup
 from toolcrib.core.schema import JsonSchema, compile_schema
 
 Schema = Mapping[str, Any] | bool
@@ -20,19 +20,6 @@ _SIZES = (
     ("array", "minItems", "maxItems"),
     ("object", "minProperties", "maxProperties"),
 )
-
-
-def same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are the same; Python takes True for 1."""
-    if one is other:
-        return True
-    if type(one) is not type(other):
-        return bool(one == other) and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other)
 
 
 def constraints(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,14 +119,9 @@ def _divides(new: Any, old: Any) -> bool:
 
 def resolved(reference: Any, root: JsonSchema) -> Schema | None:
     """The part of the document that a local reference points to."""
-    if not isinstance(reference, str) or not reference.startswith("#") or "$id" in root:
+    if "$id" in root:
         return None
-    node: Any = root
-    for part in reference.removeprefix("#").split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
-        if not isinstance(node, Mapping) or key not in node:
-            return None
-        node = node[key]
+    node = lookup(root, reference)
     return node if isinstance(node, Mapping | bool) else None
 
 
@@ -147,7 +129,7 @@ def accepts(schema: Schema, root: JsonSchema, value: Any, *, unknown: bool) -> b
     """Whether one part of a document takes the value; ``unknown`` where the part cannot stand alone."""
     if isinstance(schema, bool):
         return schema
-    definitions = {key: root[key] for key in ("$defs", "definitions") if key in root}
+    definitions = {key: root[key] for key in ("$schema", "$defs", "definitions") if key in root}
     part = definitions | dict(schema)
     if not all(reference.startswith(("#/$defs/", "#/definitions/")) for reference in references(part)):
         return unknown

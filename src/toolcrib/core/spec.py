@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from toolcrib.core.addresses import read_url
 from toolcrib.core.errors import InvalidNameError, ToolValidationError
 from toolcrib.core.json import check_json
 from toolcrib.core.names import check_name
@@ -47,6 +48,13 @@ class Binding(_Value):
     system_function_rpc_id: Text = Field(default="", description="a function that the host process has registered")
     source_code_link: Text = Field(default="", description="an uploaded bundle")
     mcp: Text = Field(default="", description="an MCP server's address or command")
+
+    @field_validator("service_url")
+    @classmethod
+    def _service_url_is_an_address(cls, url: str) -> str:
+        if url and read_url(url)[0] not in {"http", "https"}:
+            raise ValueError(f"{url!r:.200} is not the address of an HTTP service, such as 'https://host/path'")
+        return url
 
     def __bool__(self) -> bool:
         return any(self.__dict__.values())
@@ -180,7 +188,8 @@ def explain(error: ValidationError, data: Mapping[str, Any] | None = None, what:
         return ToolValidationError(f"{subject} has a field {field!r} that does not exist")
     if field == "name":
         return InvalidNameError(f"field 'name' of {subject}: {first['msg']}")
-    return ToolValidationError(f"field {field!r} of {subject}: {_lower_first(first['msg'])}")
+    complaint = str(cause) if isinstance(cause, ValueError) else _lower_first(first["msg"])
+    return ToolValidationError(f"field {field!r} of {subject}: {complaint}")
 
 
 def _lower_first(text: str) -> str:

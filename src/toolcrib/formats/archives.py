@@ -136,7 +136,7 @@ class Archive:
         """Members that share bytes make a small archive large without any member being suspicious."""
         taken = 0
         for info in sorted(self.members, key=lambda info: info.header_offset):
-            self._file.seek(info.header_offset)
+            self._file.seek(max(info.header_offset, 0))  # a damaged directory points before the beginning
             header = self._file.read(_LOCAL_HEADER.size)
             if len(header) < _LOCAL_HEADER.size or not header.startswith(_LOCAL_SIGNATURE):
                 raise InvalidBundleError(f"{info.filename!r} in {self.what} is damaged: its header is missing")

@@ -9,12 +9,12 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from toolcrib.core.json import lookup
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.losses import Loss
 from toolcrib.formats.schemas import (
     alternatives,
     listed_values,
-    lookup,
     properties_of,
     required_of,
     with_root_resolved,

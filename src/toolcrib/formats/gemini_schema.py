@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from toolcrib.core.json import lookup
 from toolcrib.core.schema import JsonSchema
 from toolcrib.formats.jsonable import copied
 from toolcrib.formats.losses import Loss
-from toolcrib.formats.schemas import listed_values, lookup, properties_of
+from toolcrib.formats.schemas import listed_values, properties_of
 
 _AS_THEY_ARE = frozenset(
     {

@@ -8,6 +8,8 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from toolcrib.core.json import is_unicode
+
 
 def copied(value: Any) -> Any:
     """A copy of a JSON value that can be changed without changing the spec it came from."""
@@ -34,7 +36,7 @@ def as_json(value: Any) -> Any:
         text = json.dumps(jsonable, ensure_ascii=False, allow_nan=False)
     except (ValueError, TypeError, RecursionError):
         return _encodable(repr(value))
-    return jsonable if _is_encodable(text) else json.loads(_encodable(text))
+    return jsonable if is_unicode(text) else json.loads(_encodable(text))
 
 
 def as_text(value: Any) -> str:
@@ -42,14 +44,6 @@ def as_text(value: Any) -> str:
     if isinstance(value, str):
         return _encodable(value)
     return json.dumps(as_json(value), ensure_ascii=False)
-
-
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _encodable(text: str) -> str:

@@ -18,7 +18,7 @@ from toolcrib.formats.imports import spec_from
 from toolcrib.formats.jsonable import as_json, as_text, copied
 from toolcrib.formats.losses import Loss
 from toolcrib.formats.naming import ANY_NAME
-from toolcrib.formats.schemas import object_schema
+from toolcrib.formats.schemas import object_schema, with_root_resolved
 
 NAMES = ANY_NAME
 WRAPPED = "result"
@@ -54,17 +54,16 @@ def hints_of(spec: ToolSpec) -> dict[str, Any]:
 
 def output_schema(returns: JsonSchema) -> JsonSchema | None:
     """The schema of the structured content, or None where it cannot be told whether that would be an object."""
-    kind = returns.get("type")
+    inner = with_root_resolved(copied(returns))
+    kind = inner.get("type")
     if kind == "object":
-        schema: JsonSchema = copied(returns)
-        return schema
+        return inner
     kinds = kind if isinstance(kind, list) else [kind]
     if not _NEVER_AN_OBJECT.issuperset(kinds):
         return None
-    inner = copied(returns)
     wrapped: JsonSchema = {"type": "object", "properties": {WRAPPED: inner}, "required": [WRAPPED]}
-    for keyword in ("$defs", "definitions"):
-        # References inside start at the root, which the wrapping has moved.
+    for keyword in ("$schema", "$defs", "definitions"):
+        # They belong to the root, which the wrapping has moved.
         if keyword in inner:
             wrapped[keyword] = inner.pop(keyword)
     return wrapped

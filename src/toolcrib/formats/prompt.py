@@ -6,13 +6,13 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from toolcrib.core.json import lookup
 from toolcrib.core.spec import ToolExample, ToolSpec
 from toolcrib.formats.jsonable import as_json
 from toolcrib.formats.losses import Loss
 from toolcrib.formats.schemas import (
     alternatives,
     listed_values,
-    lookup,
     properties_of,
     required_of,
     with_root_resolved,

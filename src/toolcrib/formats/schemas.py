@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from toolcrib.core.json import lookup
 from toolcrib.core.schema import JsonSchema
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.jsonable import copied
@@ -40,22 +41,6 @@ def with_root_resolved(schema: JsonSchema) -> JsonSchema:
         rest = {key: value for key, value in schema.items() if key != "$ref"}
         schema = copied(target) | rest
     return schema
-
-
-def lookup(root: Any, reference: str) -> Any:
-    """What a local reference such as ``#/$defs/Address`` leads to, or None."""
-    if not reference.startswith("#"):
-        return None
-    node = root
-    for part in filter(None, reference[1:].split("/")):
-        key = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(node, Mapping) and key in node:
-            node = node[key]
-        elif isinstance(node, list) and key.isdigit() and int(key) < len(node):
-            node = node[int(key)]
-        else:
-            return None
-    return node
 
 
 def properties_of(schema: Mapping[str, Any]) -> dict[str, Any]:

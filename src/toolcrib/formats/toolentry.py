@@ -1,18 +1,19 @@
 """ToolEntry, the record of ToolsDB, to and from ToolSpec, without loss either way.
 
-Sixteen fields have a home in the spec. What a spec says beyond them travels in ``tool_metadata`` under ``toolcrib``.
+Sixteen fields have a home in the spec. What a spec says beyond them travels in ``tool_metadata`` under ``toolcrib``, by
+the spec's own field names. That word is always ours: what stands there is read or refused, never kept as metadata. A
+publisher's metadata that uses the word is nested one level deeper, in ``toolcrib.metadata``.
 What ``tool_metadata`` and ``tool_api_spec`` say about version, author, capabilities and schemas is read into the
 spec as well, and stays where it was.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from toolcrib.core.errors import ToolValidationError, did_you_mean
-from toolcrib.core.schema_facts import same
+from toolcrib.core.json import same
 from toolcrib.core.spec import Binding, ToolSpec
 from toolcrib.formats.apispec import interface_of, published
 
@@ -38,6 +39,9 @@ FIELD_PATHS: dict[str, str] = {
 
 RESERVED = "toolcrib"
 
+_OURS = f"tool_metadata.{RESERVED}"
+_ENTRY_FIELDS = {path: key for key, path in FIELD_PATHS.items()}
+
 _BINDING = "binding."
 _OTHER_BINDINGS = tuple(name for name in Binding.model_fields if _BINDING + name not in FIELD_PATHS.values())
 _EMPTY = ToolSpec(name="empty", description="").to_dict()
@@ -53,7 +57,11 @@ def entry_to_spec(entry: Mapping[str, Any]) -> ToolSpec:
     for key in ("tool_metadata", "tool_api_spec"):
         if not isinstance(entry.get(key, {}), dict):
             raise ToolValidationError(f"field {key!r} of the tool entry must be an object")
-    return _wrapped_spec(entry) or _spec(entry, {}, entry.get("tool_metadata", {}))
+    extras, metadata = _unwrapped(entry.get("tool_metadata", {}))
+    spec = _spec(entry, extras, metadata)
+    if "api_spec" in extras and not same(entry.get("tool_api_spec", {}), _interface(entry, spec)):
+        raise _refused("api_spec", "must not differ from 'tool_api_spec'")
+    return spec
 
 
 def spec_to_entry(spec: ToolSpec) -> dict[str, Any]:
@@ -71,8 +79,7 @@ def document_to_entry(document: Mapping[str, Any]) -> dict[str, Any]:
     if not entry["tool_api_spec"]:
         entry["tool_api_spec"] = published(document["parameters"], document["returns"])
     extras = _extras(document, entry["tool_api_spec"])
-    if RESERVED in metadata and (extras or _wrapped_spec(entry)):
-        # The publisher uses our word: theirs goes inside ours, where nothing can mix.
+    if RESERVED in metadata:
         entry["tool_metadata"] = {RESERVED: {**extras, "metadata": metadata}}
     elif extras:
         entry["tool_metadata"] = {**metadata, RESERVED: extras}
@@ -87,7 +94,9 @@ def entry_changes(spec: ToolSpec, partial: Mapping[str, Any]) -> dict[str, Any]:
     after = entry_to_spec({"tool_id": spec.name, **partial})
     paths = [FIELD_PATHS[key] for key in partial]
     changes = {path: getattr(after, path) for path in paths if not path.startswith(_BINDING)}
-    if bound := [path.removeprefix(_BINDING) for path in paths if path.startswith(_BINDING)]:
+    ours = partial.get("tool_metadata", {}).get(RESERVED, {})
+    bound = [path.removeprefix(_BINDING) for path in paths if path.startswith(_BINDING)]
+    if bound := [*bound, *ours.get("binding", {})]:
         changes["binding"] = spec.binding.model_copy(update={name: getattr(after.binding, name) for name in bound})
     if "api_spec" in changes:
         if not spec.api_spec and same(after.api_spec, published(spec.parameters, spec.returns)):
@@ -95,15 +104,14 @@ def entry_changes(spec: ToolSpec, partial: Mapping[str, Any]) -> dict[str, Any]:
         else:
             changes |= {"parameters": after.parameters, "returns": after.returns}
     if "metadata" in changes:
-        changes |= _carried_along(spec, after, partial["tool_metadata"])
+        changes |= _carried_along(spec, after, ours)
     return changes
 
 
-def _carried_along(spec: ToolSpec, after: ToolSpec, given: Mapping[str, Any]) -> dict[str, Any]:
+def _carried_along(spec: ToolSpec, after: ToolSpec, ours: Mapping[str, Any]) -> dict[str, Any]:
     before = _implied(spec.metadata, {})
     names = {name for name in ("version", "author", "capabilities") if _listed(getattr(spec, name)) == before[name]}
-    if after.metadata != given:  # what is ours was given back explicitly
-        names |= given[RESERVED].keys() - {"metadata", "binding", "api_spec"}
+    names |= ours.keys() - {"metadata", "binding", "api_spec"}
     return {name: getattr(after, name) for name in names}
 
 
@@ -111,21 +119,35 @@ def _listed(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _wrapped_spec(entry: Mapping[str, Any]) -> ToolSpec | None:
-    """The spec of an entry whose metadata carries what :func:`document_to_entry` put there, exactly so."""
-    metadata = entry.get("tool_metadata", {})
-    inside = metadata.get(RESERVED)
-    if not isinstance(inside, dict) or not inside.keys() <= {*_EXTRA_FIELDS, "metadata"}:
-        return None
-    extras = {key: value for key, value in inside.items() if key != "metadata"}
-    rest = inside.get("metadata", {key: value for key, value in metadata.items() if key != RESERVED})
-    if not isinstance(rest, dict):
-        return None
-    try:
-        spec = _spec(entry, extras, rest)
-    except (ToolValidationError, TypeError):
-        return None
-    return spec if _text(spec_to_entry(spec)) == _text({**_EMPTY_ENTRY, **entry}) else None
+def _unwrapped(metadata: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What an entry's metadata says of the spec's other fields, and the metadata itself."""
+    others = {key: value for key, value in metadata.items() if key != RESERVED}
+    inside = metadata.get(RESERVED, {})
+    if not isinstance(inside, dict):
+        raise _refused("", "is kept for fields of a tool and must be an object of them")
+    _check_names(inside, (*_EXTRA_FIELDS, "metadata"), "")
+    for name in ("metadata", "binding", "api_spec"):
+        if not isinstance(inside.get(name, {}), dict):
+            raise _refused(name, "must be an object")
+    _check_names(inside.get("binding", {}), _OTHER_BINDINGS, "binding.")
+    if "metadata" in inside and others:
+        raise _refused("metadata", f"stands beside other metadata, {next(iter(others))!r}; put all of it in one place")
+    return {key: value for key, value in inside.items() if key != "metadata"}, inside.get("metadata", others)
+
+
+def _check_names(given: Mapping[str, Any], known: Iterable[str], prefix: str) -> None:
+    for name in given:
+        if name not in known:
+            raise _refused(prefix + name, f"does not exist{did_you_mean(name, known)}")
+
+
+def _refused(name: str, why: str) -> ToolValidationError:
+    return ToolValidationError(f"field {'.'.join(filter(None, (_OURS, name)))!r} of the tool entry {why}")
+
+
+def _interface(entry: Mapping[str, Any], spec: ToolSpec) -> dict[str, Any]:
+    """The published interface that a spec stands for, as far as the entry says one."""
+    return spec.api_spec or (published(spec.parameters, spec.returns) if "tool_api_spec" in entry else {})
 
 
 def _spec(entry: Mapping[str, Any], extras: Mapping[str, Any], metadata: dict[str, Any]) -> ToolSpec:
@@ -138,18 +160,17 @@ def _spec(entry: Mapping[str, Any], extras: Mapping[str, Any], metadata: dict[st
             data[path] = value
     implied = _implied(metadata, entry.get("tool_api_spec", {}))
     others = {key: value for key, value in extras.items() if key != "binding"}
-    return _parsed({**data, "metadata": metadata, **implied, **others})
+    return _parsed({**data, "metadata": metadata, **implied, **others}, extras)
 
 
-def _parsed(data: dict[str, Any]) -> ToolSpec:
-    names = {path: key for key, path in FIELD_PATHS.items()}
+def _parsed(data: dict[str, Any], extras: Mapping[str, Any]) -> ToolSpec:
     try:
         return ToolSpec.parse(data)
     except ToolValidationError as error:
         field = str(error).partition("field '")[2].partition("'")[0]
-        if field in names and names[field] != field:
-            raise type(error)(str(error).replace(f"field {field!r}", f"field {names[field]!r}")) from None
-        raise
+        ours = field.split(".")[0] in extras and field not in _ENTRY_FIELDS
+        name = f"{_OURS}.{field}" if ours else _ENTRY_FIELDS.get(field, field)
+        raise type(error)(str(error).replace(f"field {field!r}", f"field {name!r}")) from None
 
 
 def _implied(metadata: Mapping[str, Any], api_spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -175,12 +196,3 @@ def _extras(document: Mapping[str, Any], api_spec: Mapping[str, Any]) -> dict[st
         name: document[name] for name in _EXTRA_FIELDS if name != "binding" and not same(document[name], implied[name])
     }
     return {**extras, "binding": binding} if binding else extras
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, sort_keys=True)
-
-
-_EMPTY_ENTRY = {
-    key: "" if path.startswith(_BINDING) else _EMPTY[path] for key, path in FIELD_PATHS.items()
-} | {"tool_id": "", "tool_search_description": ""}  # fmt: skip

@@ -14,10 +14,10 @@ from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from toolcrib.core.errors import SettingsError, did_you_mean
+from toolcrib.core.json import MASK
 from toolcrib.settings.secrets import Secrets
 from toolcrib.settings.sources import PREFIX, Layer, from_file, from_variables, user_folder
 
-MASK = "********"
 _URL_PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*(?=@)")
 
 

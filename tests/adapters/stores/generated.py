@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-KEYS = ("a", "b", "0", "1", "$ref", "$id", "x.y", "ü", "")
+KEYS = ("a", "b", "0", "1", "$ref", "$id", "x.y", "ü", "", "\0a", "＄b")
 SEGMENTS = ("a", "b", "0", "1", "$ref", "$id", "ü", "01", "2")
 TEXTS = ("", "a", "b", "ab", "Ab\n", "aab b", "ß", "K", "0", "a\nb", "web tool", "x'\"\\y", "ǆ-ǅ")
 NUMBERS = (0, 1, -1, 2, 3, 0.0, 1.0, 1.5, -0.0, 2**31, 2**53 + 1, float(2**53), 2**63 - 1, -(2**63), 0.1, 1e300, 5e-324)
@@ -58,6 +58,13 @@ paths = st.builds(
     lambda root, rest: ".".join([root, *rest]), st.sampled_from(ROOTS), st.lists(st.sampled_from(SEGMENTS), max_size=3)
 )
 operands = values | words | st.sampled_from(("t0", "t1", "t2"))
+
+
+def _is_plain(value: Any) -> bool:
+    return not isinstance(value, dict) or not any(key.startswith("$") for key in value)
+
+
+plain_operands = operands.filter(_is_plain)
 _fixed_patterns = st.sampled_from((
     "a", "^a", "b$", "^a.*b", "a.*b", ".*", "a+b?", "(a|b)+", "[ab]{1,2}", r"\w+\s\w", r"\bb\b", "^$", "", r"\d",
     "^b", "b\\Z", r"\Aa", "k", "ß", "[^a]", ".b", "a|web", "(?i)WEB", "x'", r"\\", "ǆ", "(a*)*b", "[a-zA-Z]-",
@@ -87,8 +94,8 @@ def _operators(deeper: st.SearchStrategy[Any], elements: st.SearchStrategy[Any])
     one = {
         **dict.fromkeys(("$eq", "$ne"), operands),
         **dict.fromkeys(("$gt", "$gte", "$lt", "$lte"), operands.filter(has_order)),
-        "$in": st.lists(operands, max_size=4),
-        "$nin": st.lists(operands, max_size=4),
+        "$in": st.lists(plain_operands, max_size=4),
+        "$nin": st.lists(plain_operands, max_size=4),
         "$exists": st.booleans(),
         "$type": st.sampled_from(TYPES) | st.lists(st.sampled_from(TYPES), min_size=1, max_size=3),
         "$size": st.integers(0, 3),
@@ -112,17 +119,13 @@ elements: st.SearchStrategy[Any] = st.deferred(
         | st.dictionaries(st.sampled_from(SEGMENTS).filter(lambda name: name[0] != "$"), operators | values, max_size=2)
     )
 )
-_all = st.builds(lambda items: {"$all": items}, st.lists(operands, max_size=3)) | st.builds(
+_all = st.builds(lambda items: {"$all": items}, st.lists(plain_operands, max_size=3)) | st.builds(
     lambda items: {"$all": [{"$elemMatch": item} for item in items]}, st.lists(elements, min_size=1, max_size=2)
 )
 operators: st.SearchStrategy[Any] = st.deferred(lambda: _operators(operators, elements) | _all)
 
 
-def _is_plain(value: Any) -> bool:
-    return not isinstance(value, dict) or not any(key.startswith("$") for key in value)
-
-
-clauses = st.dictionaries(paths, operators | operands.filter(_is_plain), min_size=1, max_size=2)
+clauses = st.dictionaries(paths, operators | plain_operands, min_size=1, max_size=2)
 filters: st.SearchStrategy[dict[str, Any]] = st.recursive(
     clauses,
     lambda inner: st.builds(
@@ -142,7 +145,7 @@ def pointed(draw: st.DrawFn, catalogue: tuple[dict[str, Any], ...]) -> dict[str,
     while isinstance(value, dict | list) and value and (not path or draw(st.booleans())):
         if isinstance(value, dict):
             key = draw(st.sampled_from(sorted(value)))
-            if not key or "." in key or (not path and key.startswith("$")):
+            if not key or "." in key or "\0" in key or (not path and key.startswith("$")):
                 break
             path.append(key)
             value = value[key]
@@ -154,9 +157,10 @@ def pointed(draw: st.DrawFn, catalogue: tuple[dict[str, Any], ...]) -> dict[str,
     if not path or not _can_be_asked(value):
         return {"name": "t1"}
     ordered = ("$gt", "$gte", "$lt", "$lte") if has_order(value) else ()
-    operator = draw(st.sampled_from(("$eq", "$ne", "$in", "$nin", "$all", "$elemMatch", *ordered)))
+    listed = ("$in", "$nin", "$all") if _is_plain(value) else ()
+    operator = draw(st.sampled_from(("$eq", "$ne", "$elemMatch", *listed, *ordered)))
     if operator in {"$in", "$nin", "$all"}:
-        value = [value, *draw(st.lists(operands, max_size=2))] if operator != "$all" else [value]
+        value = [value, *draw(st.lists(plain_operands, max_size=2))] if operator != "$all" else [value]
     if operator == "$elemMatch":
         value = {draw(st.sampled_from(("$eq", "$ne", *ordered))): value}
     return {".".join(path): {operator: value}}

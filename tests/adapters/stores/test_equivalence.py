@@ -66,3 +66,13 @@ def test_every_store_gives_the_same_answer(stores: dict[str, Store], asked: Aske
             if expected[1:]:
                 page = store.query(where, limit=1, after=expected[0])
                 assert [record.name for record in page] == expected[1:2], (name, question)
+
+
+@pytest.mark.parametrize("length", [6_140, 2_000_000])
+@pytest.mark.parametrize("pattern", ["^.*Install", "^[^#]*Install$", "^(.|\n)*Install", "Inst(all)+"])
+def test_a_long_manual_is_found_by_what_stands_at_its_end(stores: dict[str, Store], pattern: str, length: int):
+    manual = "x" * (length - len("Install")) + "Install"
+    where = parse({"manual": {"$regex": pattern}})
+    for name, store in stores.items():
+        fill(store, ({"name": "t0", "manual": manual}, {"name": "t1", "manual": manual[:-1]}))
+        assert [record.name for record in store.query(where)] == ["t0"], name

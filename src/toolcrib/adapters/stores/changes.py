@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-import re
 import secrets
 from typing import Any
 
@@ -15,20 +13,15 @@ from toolcrib.core.errors import (
     ToolNotFoundError,
     ToolValidationError,
 )
-from toolcrib.core.query.parsing import is_unicode
-from toolcrib.core.query.values import MAX_INTEGER
+from toolcrib.core.json import MAX_RECORD_DEPTH, check_json, is_plain, is_unicode
 from toolcrib.ports import ANY, Change
 
 MAX_DOCUMENT_BYTES = 8_000_000
 """MongoDB's documents end at 16 MB; half of that leaves room for what a backend adds."""
-MAX_DEPTH = 80
 
 TEXT_FIELDS = ("name", "description", "tool_type", "category", "execution_mode", "policy_rule_uri")
 LABEL_FIELDS = ("tags", "capabilities")
 """Lists of texts that stores keep an index of."""
-
-
-_LONG_NUMBER = re.compile(r"[0-9]{35}")
 
 
 def new_etag() -> str:
@@ -64,7 +57,7 @@ def document_text(change: Change) -> str:
     try:
         text = _plain_text(document)
         if text is None:
-            _check_value(document, (), 0)
+            check_json(document, MAX_RECORD_DEPTH)
             text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         _check_fields(change.name, document)
     except ValueError as error:
@@ -83,9 +76,7 @@ def _plain_text(document: dict[str, Any]) -> str | None:
         text.encode()
     except (TypeError, ValueError, RecursionError):
         return None
-    if text.count("{") + text.count("[") > MAX_DEPTH or "\\u0000" in text or _LONG_NUMBER.search(text):
-        return None
-    return text if json.loads(text) == document else None
+    return text if is_plain(text) and json.loads(text) == document else None
 
 
 def _check_fields(name: str, document: dict[str, Any]) -> None:
@@ -98,30 +89,3 @@ def _check_fields(name: str, document: dict[str, Any]) -> None:
         values = document.get(field, [])
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
             raise ValueError(f"field {field!r} is not a list of texts")
-
-
-def _check_value(value: Any, path: tuple[str, ...], depth: int) -> None:
-    if depth > MAX_DEPTH:
-        raise ValueError(f"field {path[0]!r} is nested more than {MAX_DEPTH} deep")
-    if type(value) is dict:
-        for key, item in value.items():
-            if type(key) is not str or "\0" in key or not is_unicode(key):
-                raise ValueError(f"field {'.'.join(path)!r} has the key {key!r}")
-            _check_value(item, (*path, key), depth + 1)
-    elif type(value) is list:
-        for index, item in enumerate(value):
-            _check_value(item, (*path, str(index)), depth + 1)
-    elif complaint := _complaint(value):
-        raise ValueError(f"field {'.'.join(path)!r} holds {complaint}")
-
-
-def _complaint(value: Any) -> str:
-    """What is wrong with a value that holds no others, or nothing."""
-    kind = type(value)
-    if kind is str:
-        return "" if is_unicode(value) else "text that is not valid Unicode"
-    if kind is int:
-        return "" if abs(value) < MAX_INTEGER else "an integer of more than 34 digits"
-    if kind is float:
-        return "" if math.isfinite(value) else f"{value}, which is not a JSON number"
-    return "" if value is None or kind is bool else f"a {kind.__name__}, which is not a JSON value"

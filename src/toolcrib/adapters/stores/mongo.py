@@ -15,8 +15,8 @@ from toolcrib.adapters.mongo import Document, MongoConnection
 from toolcrib.adapters.stores.changes import check_after, document_text, new_etag
 from toolcrib.adapters.stores.mongo_filter import decode, server_filter
 from toolcrib.adapters.stores.mongo_write import COUNTERS, HISTORY, OUTBOX, TOOLS, Commit, Write, past_record, record
+from toolcrib.core.json import is_unicode
 from toolcrib.core.query import Filter
-from toolcrib.core.query.parsing import is_unicode
 from toolcrib.ports import Change, Match, OutboxEntry, Record
 
 if TYPE_CHECKING:

@@ -12,12 +12,14 @@ from typing import Any
 from bson.decimal128 import Decimal128
 
 from toolcrib.core.query import filters as q
-from toolcrib.core.query.portable import OPTIONS, server_side
+from toolcrib.core.query.portable import server_side
+from toolcrib.core.query.syntax import OPTIONS
 from toolcrib.core.query.values import INT64
 
 _DOLLAR = "$"
 _STAND_IN = "＄"
 """A full-width dollar sign: MongoDB reads ``$ref`` and ``$id`` in a document as a reference, JSON Schema does not."""
+_HEXADECIMAL = _STAND_IN + "␀"
 
 
 def encode(value: Any) -> Any:
@@ -36,7 +38,7 @@ def decode(value: Any) -> Any:
     """The JSON value that :func:`encode` was given."""
     match value:
         case dict():
-            return {key[1:] if key.startswith(_STAND_IN) else key: decode(item) for key, item in value.items()}
+            return {_decode_key(key): decode(item) for key, item in value.items()}
         case list():
             return [decode(item) for item in value]
         case Decimal128():
@@ -45,7 +47,15 @@ def decode(value: Any) -> Any:
 
 
 def encode_key(key: str) -> str:
+    if "\0" in key:  # BSON cannot have it
+        return _HEXADECIMAL + key.encode().hex()
     return _STAND_IN + key if key.startswith((_DOLLAR, _STAND_IN)) else key
+
+
+def _decode_key(key: str) -> str:
+    if key.startswith(_HEXADECIMAL):
+        return bytes.fromhex(key.removeprefix(_HEXADECIMAL)).decode()
+    return key[1:] if key.startswith(_STAND_IN) else key
 
 
 def server_filter(where: q.Filter, prefix: str = "") -> tuple[dict[str, Any], bool]:

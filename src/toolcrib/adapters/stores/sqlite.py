@@ -20,8 +20,8 @@ from toolcrib.adapters.stores.sqlite_schema import migrate
 from toolcrib.adapters.stores.sqlite_watch import CommitWatch
 from toolcrib.adapters.stores.sqlite_write import ChangeWriter
 from toolcrib.core.errors import StoreError
+from toolcrib.core.json import is_unicode
 from toolcrib.core.query import Filter
-from toolcrib.core.query.parsing import is_unicode
 from toolcrib.ports import Change, Match, OutboxEntry, Record
 
 _WHAT = "catalogue"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from toolcrib.core.errors import InvalidQueryError, did_you_mean
+from toolcrib.core.json import check_json, is_unicode
 from toolcrib.core.query.filters import (
     NOTHING,
     And,
@@ -30,7 +30,7 @@ from toolcrib.core.query.filters import (
 from toolcrib.core.query.patterns import Pattern
 from toolcrib.core.query.values import INT64
 
-MAX_DEPTH = 20
+MAX_NESTING = 20
 MAX_CLAUSES = 500
 MAX_LIST = 1000
 MAX_TEXT = 10_000
@@ -80,8 +80,8 @@ class _Parser:
         self.clauses += 1
         if self.clauses > MAX_CLAUSES:
             raise InvalidQueryError(f"the filter has more than {MAX_CLAUSES} clauses")
-        if depth > MAX_DEPTH:
-            raise InvalidQueryError(f"the filter is nested more than {MAX_DEPTH} deep")
+        if depth > MAX_NESTING:
+            raise InvalidQueryError(f"the filter is nested more than {MAX_NESTING} deep")
 
     def entry(self, key: object, value: object, base: Path, depth: int) -> Filter:
         if not isinstance(key, str):
@@ -224,59 +224,47 @@ def literals(values: object, operator: str, name: str) -> tuple[Any, ...]:
     if not isinstance(values, list | tuple):
         raise InvalidQueryError(f"{operator} of {name!r} takes a list, not {_shown(values)}")
     _check_length(values, operator, name)
+    for value in values:
+        if isinstance(value, Mapping) and any(str(key).startswith("$") for key in value):
+            raise InvalidQueryError(
+                f"{operator} of {name!r} takes values, not operators such as {_shown(value)}; "
+                "use $or, or $eq to compare with an object that has such a key"
+            )
     return tuple(literal(value, name) for value in values)
 
 
-def _check_length(values: Sequence[Any], operator: str, name: str) -> None:
+def _check_length(values: Collection[Any], operator: str, name: str) -> None:
     if len(values) > MAX_LIST:
         raise InvalidQueryError(f"{operator} of {name!r} has {len(values)} values; {MAX_LIST} are allowed")
 
 
-def literal(value: object, name: str, depth: int = 0) -> Any:
+def literal(value: object, name: str) -> Any:
     """A JSON value to compare with, copied and checked."""
-    match value:
-        case None | bool():
-            return value
-        case int():
-            if -INT64 <= value < INT64:
-                return int(value)
-            raise InvalidQueryError(f"a number compared with {name!r} does not fit into 64 bits")
-        case float():
-            if math.isfinite(value):
-                return float(value)
-            raise InvalidQueryError(f"{name!r} is compared with {value}, which is not a JSON number")
-        case str():
-            if len(value) > MAX_TEXT:
-                raise InvalidQueryError(f"a text compared with {name!r} is longer than {MAX_TEXT} characters")
-            if not is_unicode(value):
-                raise InvalidQueryError(f"a text compared with {name!r} is not valid Unicode")
-            return str(value)
-    if depth >= MAX_DEPTH:
-        raise InvalidQueryError(f"a value compared with {name!r} is nested more than {MAX_DEPTH} deep")
+    try:
+        check_json(value)
+    except ValueError as error:
+        raise InvalidQueryError(f"{name!r} is compared with what is not JSON: {error}") from None
+    return _copied(value, name)
+
+
+def _copied(value: Any, name: str) -> Any:
     if isinstance(value, list | tuple):
         _check_length(value, "a list compared", name)
-        return [literal(item, name, depth + 1) for item in value]
-    if isinstance(value, Mapping):
-        _check_length(value, "an object compared", name)  # type: ignore[arg-type]
-        return {_key(key, name): literal(item, name, depth + 1) for key, item in value.items()}
-    raise InvalidQueryError(f"{name!r} is compared with {_shown(value)}, which is not a JSON value")
+        return [_copied(item, name) for item in value]
+    if isinstance(value, dict):
+        _check_length(value, "an object compared", name)
+        return {_copied(key, name): _copied(item, name) for key, item in value.items()}
+    if isinstance(value, str):
+        if len(value) > MAX_TEXT:
+            raise InvalidQueryError(f"a text compared with {name!r} is longer than {MAX_TEXT} characters")
+        return str(value)
+    if isinstance(value, int) and not -INT64 <= value < INT64:
+        raise InvalidQueryError(f"a number compared with {name!r} does not fit into 64 bits")
+    return value if value is None or isinstance(value, bool) else int(value) if isinstance(value, int) else float(value)
 
 
 def _holds_object(value: Any) -> bool:
     return isinstance(value, dict) or (isinstance(value, list) and any(map(_holds_object, value)))
-
-
-def _key(key: object, name: str) -> str:
-    if isinstance(key, str) and len(key) <= MAX_TEXT and "\0" not in key and is_unicode(key):
-        return str(key)
-    raise InvalidQueryError(f"an object compared with {name!r} has the key {_shown(key)}")
-
-
-def is_unicode(text: str) -> bool:
-    """Whether the text can be written as UTF-8: lone surrogates cannot."""
-    if text.isascii():
-        return True
-    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _truth(operand: object, name: str) -> bool:

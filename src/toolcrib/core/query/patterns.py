@@ -1,353 +1,42 @@
-"""Regular expressions that cannot hang: a regular subset, matched in time linear in the text.
+"""Regular expressions that cannot hang: matched by RE2, in time linear in the text; see docs/decisions/0091.
 
-What backtracking engines need beyond regular languages (back-references, look-around, possessive and atomic groups) is
-refused. The rest is matched by a lazily built automaton, one step a character whatever the pattern; see
-docs/decisions/0011. ``\\d \\w \\s \\b`` mean ASCII, as they do in MongoDB.
+RE2 lacks two things of the language: an ``end`` that also holds before the newline that ends the text, and a
+``line_start`` that does not hold after it. Both matter only to a text that ends in a newline, so such a text is matched
+without that newline, by an expression that knows it follows (:func:`_before_newline`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Callable
 
 from toolcrib.core.errors import InvalidQueryError
+from toolcrib.core.query.syntax import (
+    MAX_PATTERN_LENGTH,
+    OPTIONS,
+    Assertion,
+    Chars,
+    Choice,
+    Node,
+    Repeat,
+    Sequence,
+    read,
+    written,
+)
 
-MAX_PATTERN_LENGTH = 1000
-MAX_POSITIONS = 500
-MAX_REPEAT = 200
-MAX_NESTING = 30
-_MAX_WORK = 2_000_000
-_MAX_CASELESS_RANGE = 5000
-_LAST_CHARACTER = 0x10FFFF
+_MAX_MEMORY = 2 * 1024 * 1024
+"""Of one compiled expression; RE2 keeps up to 128 of them."""
+_MAX_WRITTEN = 30_000
+"""MongoDB takes expressions of up to 32,764 bytes."""
 
-Ranges = tuple[tuple[int, int], ...]
-
-
-# The expression as a tree
-
-
-@dataclass(frozen=True, slots=True)
-class Chars:
-    """One character out of (or, negated, outside) some ranges of code points."""
-
-    ranges: Ranges
-    negated: bool = False
-
-    def accepts(self, character: str) -> bool:
-        code = ord(character)
-        return any(low <= code <= high for low, high in self.ranges) is not self.negated
-
-
-@dataclass(frozen=True, slots=True)
-class Assertion:
-    """``^``, ``$`` and their relations: start, end, line_start, line_end, very_end, word, not_word."""
-
-    kind: str
-
-
-@dataclass(frozen=True, slots=True)
-class Sequence:
-    parts: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    options: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Repeat:
-    part: Node
-    least: int
-    most: int | None
-
-
-Node = Chars | Assertion | Sequence | Choice | Repeat
-
-DIGIT: Final[Ranges] = ((48, 57),)
-WORD: Final[Ranges] = ((48, 57), (65, 90), (95, 95), (97, 122))
-SPACE: Final[Ranges] = ((9, 13), (32, 32))
-_CLASSES = {"d": DIGIT, "w": WORD, "s": SPACE}
-_CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v", "a": "\a", "e": "\x1b", "0": "\0"}
-_ESCAPED_ASSERTIONS = {"A": "start", "z": "very_end", "Z": "end", "b": "word", "B": "not_word"}
-
-
-class _Reader:
-    """Reads one pattern; every complaint says what in it is not allowed."""
-
-    def __init__(self, pattern: str, options: str) -> None:
-        self.pattern = pattern
-        self.options = options
-        self.at = 0
-        self.nesting = 0
-
-    def read(self) -> Node:
-        if self.pattern.startswith("(?i)"):
-            self.options += "i"
-            self.at = 4
-        node = self.choice()
-        if self.at < len(self.pattern):
-            raise self.wrong("has a ')' that closes nothing")
-        return node
-
-    def wrong(self, why: str) -> InvalidQueryError:
-        shown = self.pattern if len(self.pattern) <= 80 else f"{self.pattern[:77]}..."
-        return InvalidQueryError(f"the regular expression {shown!r} {why}")
-
-    def peek(self) -> str:
-        return self.pattern[self.at : self.at + 1]
-
-    def take(self, what: str = "something") -> str:
-        if self.at >= len(self.pattern):
-            raise self.wrong(f"ends where {what} must follow")
-        self.at += 1
-        return self.pattern[self.at - 1]
-
-    def choice(self) -> Node:
-        options = [self.sequence()]
-        while self.peek() == "|":
-            self.at += 1
-            options.append(self.sequence())
-        return options[0] if len(options) == 1 else Choice(tuple(options))
-
-    def sequence(self) -> Node:
-        parts: list[Node] = []
-        while self.peek() not in {"", "|", ")"}:
-            parts.append(self.repeated(self.atom()))
-        return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
-
-    def repeated(self, part: Node) -> Node:
-        bounds = self.bounds()
-        if bounds is None:
-            return part
-        if isinstance(part, Assertion):
-            raise self.wrong("repeats an anchor")
-        if self.peek() == "+":
-            raise self.wrong("has a possessive quantifier, which is not allowed")
-        if self.peek() == "?":  # lazy: what is matched is the same, only found in another order
-            self.at += 1
-        if self.bounds() is not None:
-            raise self.wrong("repeats a repetition; put the inner one in a group")
-        least, most = bounds
-        return Repeat(part, least, most)
-
-    def bounds(self) -> tuple[int, int | None] | None:
-        sign = self.peek()
-        if sign in {"*", "+", "?"}:
-            self.at += 1
-            return {"*": (0, None), "+": (1, None), "?": (0, 1)}[sign]
-        if sign != "{":
-            return None
-        end = self.pattern.find("}", self.at)
-        low, comma, high = self.pattern[self.at + 1 : end if end > 0 else None].partition(",")
-        if end < 0 or not _is_number(low) or (high and not _is_number(high)):
-            raise self.wrong("has a '{' that begins no count; write '\\{' for the character")
-        self.at = end + 1
-        least = int(low)
-        most = (int(high) if high else None) if comma else least
-        if max(least, most or 0) > MAX_REPEAT or (most is not None and most < least):
-            raise self.wrong(f"has a count that is not within 0 and {MAX_REPEAT}, the smaller number first")
-        return least, most
-
-    def atom(self) -> Node:
-        sign = self.take()
-        match sign:
-            case "(":
-                return self.group()
-            case "[":
-                return self.char_class()
-            case ".":
-                return Chars(() if "s" in self.options else ((10, 10),), negated=True)
-            case "^":
-                return Assertion("line_start" if "m" in self.options else "start")
-            case "$":
-                return Assertion("line_end" if "m" in self.options else "end")
-            case "\\":
-                return self.escape()
-            case "*" | "+" | "?" | "{":
-                raise self.wrong(f"has a {sign!r} that repeats nothing; write '\\{sign}' for the character")
-        return self.literal(sign)
-
-    def group(self) -> Node:
-        if self.peek() == "?":
-            if self.pattern[self.at : self.at + 2] != "?:":
-                raise self.wrong(
-                    f"uses {self.pattern[self.at - 1 : self.at + 3]!r}; look-around, named groups and inline options "
-                    "are not allowed, only '(...)', '(?:...)' and '(?i)' in front"
-                )
-            self.at += 2
-        elif self.peek() == "*":
-            raise self.wrong("uses '(*', which is not allowed")
-        self.nesting += 1
-        if self.nesting > MAX_NESTING:
-            raise self.wrong(f"nests groups more than {MAX_NESTING} deep")
-        node = self.choice()
-        self.nesting -= 1
-        if self.take("')'") != ")":
-            raise self.wrong("has a '(' that is never closed")
-        return node if not isinstance(node, Assertion) else Sequence((node,))
-
-    def escape(self) -> Node:
-        sign = self.take("an escaped character")
-        if sign in _ESCAPED_ASSERTIONS:
-            return Assertion(_ESCAPED_ASSERTIONS[sign])
-        if sign.lower() in _CLASSES:
-            return Chars(_CLASSES[sign.lower()], negated=sign.isupper())
-        return self.literal(self.escaped_character(sign))
-
-    def escaped_character(self, sign: str) -> str:
-        if sign in _CONTROLS:
-            return _CONTROLS[sign]
-        if sign == "x":
-            digits = self.pattern[self.at : self.at + 2]
-            if len(digits) == 2 and all(digit in "0123456789abcdefABCDEF" for digit in digits):
-                self.at += 2
-                return chr(int(digits, 16))
-            raise self.wrong("has a '\\x' without its two hexadecimal digits")
-        if sign.isascii() and sign.isalnum():
-            meaning = "a back-reference" if sign.isdigit() else "an escape"
-            raise self.wrong(f"uses '\\{sign}', {meaning} that is not allowed")
-        return sign
-
-    def literal(self, character: str) -> Chars:
-        code = ord(character)
-        return Chars(self.caseless(((code, code),)))
-
-    def char_class(self) -> Node:
-        negated = self.peek() == "^"
-        self.at += negated
-        ranges: list[tuple[int, int]] = []
-        first = True
-        while first or self.peek() != "]":
-            low = self.class_item(ranges)
-            first = False
-            if low is None:
-                continue
-            high = low
-            if self.peek() == "-" and self.pattern[self.at + 1 : self.at + 2] not in {"]", ""}:
-                self.at += 1
-                upper = self.class_item(ranges)
-                if upper is None:
-                    raise self.wrong("has a range that ends in a class")
-                high = upper
-            if high < low:
-                raise self.wrong(f"has a range that runs backwards: {chr(low)!r} to {chr(high)!r}")
-            ranges.append((low, high))
-        self.at += 1
-        return Chars(self.caseless(tuple(ranges)), negated=negated)
-
-    def class_item(self, ranges: list[tuple[int, int]]) -> int | None:
-        """One code point, or None where the item was a class that went into ``ranges``."""
-        sign = self.take("']'")
-        if sign == "[" and self.peek() in {":", ".", "="}:
-            raise self.wrong(f"uses '[{self.peek()}' inside a class, which is not allowed")
-        if sign != "\\":
-            return ord(sign)
-        sign = self.take("an escaped character")
-        if sign.lower() in _CLASSES:
-            ranges.extend(_CLASSES[sign] if sign.islower() else _complement(_CLASSES[sign.lower()]))
-            return None
-        if sign == "b":
-            return 8
-        return ord(self.escaped_character(sign))
-
-    def caseless(self, ranges: Ranges) -> Ranges:
-        """The ranges with the other case of every letter in them, where the option ``i`` asks for it."""
-        if "i" not in self.options:
-            return ranges
-        if sum(high - low for low, high in ranges if high < _LAST_CHARACTER) > _MAX_CASELESS_RANGE:
-            raise self.wrong("has too wide a range for the option 'i'")
-        codes = {code for low, high in ranges if high < _LAST_CHARACTER for code in range(low, high + 1)}
-        others = {ord(other) for code in codes for other in (chr(code).lower(), chr(code).upper()) if len(other) == 1}
-        return ranges + tuple((code, code) for code in sorted(others - codes))
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 6
-
-
-def _complement(ranges: Ranges) -> Ranges:
-    gaps: list[tuple[int, int]] = []
-    start = 0
-    for low, high in sorted(ranges):
-        if low > start:
-            gaps.append((start, low - 1))
-        start = high + 1
-    return (*gaps, (start, _LAST_CHARACTER))
-
-
-# The tree as an automaton
-
-
-@dataclass(slots=True)
-class _Automaton:
-    """Thompson's construction: each state is a step on characters, an assertion, or a fork."""
-
-    chars: list[Chars | None] = field(default_factory=list)
-    assertion: list[str] = field(default_factory=list)
-    following: list[tuple[int, ...]] = field(default_factory=list)
-
-    def add(self, chars: Chars | None, assertion: str, following: tuple[int, ...]) -> int:
-        if len(self.following) >= 2 * MAX_POSITIONS:
-            raise InvalidQueryError(
-                f"the regular expression comes to more than {MAX_POSITIONS} characters once its counts are written out"
-            )
-        self.chars.append(chars)
-        self.assertion.append(assertion)
-        self.following.append(following)
-        return len(self.following) - 1
-
-    def build(self, node: Node, then: int) -> int:
-        """The state that matches ``node`` and goes on to ``then``."""
-        match node:
-            case Chars():
-                return self.add(node, "", (then,))
-            case Assertion(kind):
-                return self.add(None, kind, (then,))
-            case Sequence(parts):
-                for part in reversed(parts):
-                    then = self.build(part, then)
-                return then
-            case Choice(options):
-                return self.add(None, "", tuple(self.build(option, then) for option in options))
-            case Repeat(part, least, most):
-                return self.repeat(part, least, most, then)
-
-    def repeat(self, part: Node, least: int, most: int | None, then: int) -> int:
-        if most is None:
-            fork = self.add(None, "", ())
-            self.following[fork] = (self.build(part, fork), then)
-            then = fork
-        else:
-            end = then
-            for _ in range(most - least):
-                then = self.add(None, "", (self.build(part, then), end))
-        for _ in range(least):
-            then = self.build(part, then)
-        return then
-
-
-_ACCEPT: Final = 0
-_START, _AFTER_NEWLINE, _AFTER_WORD, _AFTER_OTHER = "start", "newline", "word", "other"
-_END: Final = ""
-_FINAL_NEWLINE: Final = "\n$"
-
-
-class _State(dict[str, "_State"]):
-    """A set of automaton states and what came before them; the transitions already known are its items."""
-
-    __slots__ = ("before", "members")
-
-    def __init__(self, members: frozenset[int], before: str) -> None:
-        super().__init__()
-        self.members = members
-        self.before = before
+_NEVER = Chars(())
+_TEXT_END = Assertion("very_end")
+_NEVER_AFTER_NEWLINE = frozenset({"start", "line_start", "word"})
 
 
 class Pattern:
     """A checked regular expression. ``search`` takes time linear in the text."""
 
-    __slots__ = ("_automaton", "_entry", "_found", "_states", "_work", "options", "source", "tree")
+    __slots__ = ("_search", "_search_before_newline", "options", "source", "tree")
 
     def __init__(self, source: str, options: str = "") -> None:
         if len(source) > MAX_PATTERN_LENGTH:
@@ -357,14 +46,11 @@ class Pattern:
                 raise InvalidQueryError(f"the regular expression option {option!r} is not known; use 'i', 'm' or 's'")
         self.source = source
         self.options = "".join(sorted(set(options)))
-        self.tree = _Reader(source, self.options).read()
-        self._automaton = _Automaton()
-        accept = self._automaton.add(None, "", ())
-        assert accept == _ACCEPT
-        self._entry = self._automaton.build(self.tree, accept)
-        self._found = _State(frozenset(), "")
-        self._states: dict[tuple[frozenset[int], str], _State] = {}
-        self._work = 0
+        self.tree = read(source, self.options)
+        self._search = _searcher(self.tree)
+        self._search_before_newline = (
+            _searcher(_before_newline(self.tree)) if _asserts(self.tree, "end", "line_start") else None
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Pattern) and (self.source, self.options) == (other.source, other.options)
@@ -377,95 +63,100 @@ class Pattern:
 
     def search(self, text: str) -> bool:
         """Whether the expression matches anywhere in ``text``."""
-        found = self._found
-        state = self._state(frozenset(), _START)
-        last = ""
-        if text.endswith("\n"):
-            text, last = text[:-1], _FINAL_NEWLINE
-        for character in text:
-            following = state.get(character)
-            state = following if following is not None else self._step(state, character)
-            if state is found:
-                return True
-        if last:
-            state = self._step(state, last)
-        return state is found or self._step(state, _END) is found
-
-    def _state(self, members: frozenset[int], before: str) -> _State:
-        key = (members, before)
-        state = self._states.get(key)
-        if state is None:
-            if len(self._states) > 1000:
-                self._states.clear()
-            state = self._states[key] = _State(members, before)
-        return state
-
-    def _step(self, state: _State, symbol: str) -> _State:
-        """The state after ``symbol``, which is a character, the newline that ends the text, or the end itself."""
-        known = state.get(symbol)
-        if known is not None:
-            return known
-        reached = self._closure(state, symbol)
-        self._work += len(reached) + 1
-        if self._work > _MAX_WORK:
-            raise InvalidQueryError(
-                f"the regular expression {self.source!r} needs too much work on these texts; make it simpler"
-            )
-        if _ACCEPT in reached:
-            following = self._found
-        elif symbol == _END:
-            following = self._state(frozenset(), _END)
-        else:
-            following = self._advance(reached, symbol[0])
-        state[symbol] = following
-        return following
-
-    def _closure(self, state: _State, symbol: str) -> set[int]:
-        """Every automaton state that can be reached here without reading a character."""
-        automaton = self._automaton
-        todo = [self._entry, *state.members]
-        reached: set[int] = set()
-        while todo:
-            member = todo.pop()
-            if member in reached:
-                continue
-            reached.add(member)
-            assertion = automaton.assertion[member]
-            if automaton.chars[member] is None and (not assertion or _holds(assertion, state.before, symbol)):
-                todo.extend(automaton.following[member])
-        return reached
-
-    def _advance(self, reached: set[int], character: str) -> _State:
-        automaton = self._automaton
-        members: set[int] = set()
-        for member in reached:
-            chars = automaton.chars[member]
-            if chars is not None and chars.accepts(character):
-                members.update(automaton.following[member])
-        return self._state(frozenset(members), _before(character))
+        search = self._search
+        if self._search_before_newline is not None and text.endswith("\n"):
+            text, search = text[:-1], self._search_before_newline
+        return search(text.encode(errors="replace")) is not None
 
 
-def _before(character: str) -> str:
-    if character == "\n":
-        return _AFTER_NEWLINE
-    return _AFTER_WORD if _is_word(character) else _AFTER_OTHER
+def _searcher(tree: Node) -> Callable[[bytes], object]:
+    """RE2's search for ``tree``; InvalidQueryError if that would be too large."""
+    import re2
+
+    # RE2 has no \Z. Here it means the same as \z, and nothing else is written so: a backslash is written \x5c.
+    text = written(tree).replace(r"\Z", r"\z")
+    if _asserts(tree, "not_word"):
+        text = rf"\A[\s\S]*?(?:{text})"  # or RE2 finds a \B between the bytes of one character
+    options = re2.Options()
+    options.max_mem = _MAX_MEMORY
+    options.log_errors = False
+    options.never_capture = True
+    try:
+        if len(text.encode()) > _MAX_WRITTEN:
+            raise re2.error("it is too long")
+        search: Callable[[bytes], object] = re2.compile(f"(?{OPTIONS}){text}", options).search
+    except re2.error:
+        raise InvalidQueryError(
+            "the regular expression is too large once its counts and classes are written out; make it simpler"
+        ) from None
+    return search
 
 
-def _is_word(character: str) -> bool:
-    return character.isascii() and (character.isalnum() or character == "_")
+def _asserts(node: Node, *kinds: str) -> bool:
+    match node:
+        case Assertion(kind):
+            return kind in kinds
+        case Sequence(parts) | Choice(parts):
+            return any(_asserts(part, *kinds) for part in parts)
+        case Repeat(part):
+            return _asserts(part, *kinds)
+    return False
 
 
-def _holds(assertion: str, before: str, symbol: str) -> bool:
-    match assertion:
-        case "start":
-            return before == _START
-        case "very_end":
-            return symbol == _END
-        case "end":
-            return symbol in {_END, _FINAL_NEWLINE}
-        case "line_start":  # not after the newline that ends the text
-            return before == _START or (before == _AFTER_NEWLINE and symbol != _END)
-        case "line_end":
-            return symbol in {_END, _FINAL_NEWLINE, "\n"}
-    boundary = (before == _AFTER_WORD) != (symbol not in {_END, _FINAL_NEWLINE} and _is_word(symbol))
-    return boundary is (assertion == "word")
+def _before_newline(tree: Node) -> Node:
+    """What a text must match so that ``tree`` matches the text and one newline after it."""
+    if _holds_at_end(tree):
+        return Sequence(())
+    return Choice((_within(tree), *_across(tree)))
+
+
+def _within(node: Node) -> Node:
+    """``node`` matched before the newline."""
+    match node:
+        case Assertion("end"):
+            return _TEXT_END
+        case Assertion("very_end"):
+            return _NEVER
+        case Sequence(parts):
+            return Sequence(tuple(map(_within, parts)))
+        case Choice(options):
+            return Choice(tuple(map(_within, options)))
+        case Repeat(part, least, most):
+            return Repeat(_within(part), least, most)
+    return node
+
+
+def _across(node: Node) -> list[Node]:
+    """``node`` matched up to and with the newline: the ways to match what stands before that, at the text's end."""
+    match node:
+        case Chars():
+            return [_TEXT_END] if node.accepts("\n") else []
+        case Sequence(parts):
+            found: list[Node] = []
+            for at in range(len(parts) - 1, -1, -1):
+                before = [_within(part) for part in parts[:at]]
+                found += [Sequence((*before, crossing)) for crossing in _across(parts[at])]
+                if not _holds_at_end(parts[at]):
+                    break
+            return found
+        case Choice(options):
+            return [crossing for option in options for crossing in _across(option)]
+        case Repeat(part, least, most) if most != 0:
+            fewest = 0 if _holds_at_end(part) else max(least - 1, 0)
+            turns = Repeat(_within(part), fewest, None if most is None else most - 1)
+            return [Sequence((turns, crossing)) for crossing in _across(part)]
+    return []
+
+
+def _holds_at_end(node: Node) -> bool:
+    """Whether ``node`` matches nothing at all behind the newline that ends the text."""
+    match node:
+        case Assertion(kind):
+            return kind not in _NEVER_AFTER_NEWLINE
+        case Sequence(parts):
+            return all(map(_holds_at_end, parts))
+        case Choice(options):
+            return any(map(_holds_at_end, options))
+        case Repeat(part, least):
+            return least == 0 or _holds_at_end(part)
+    return False

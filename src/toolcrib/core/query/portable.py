@@ -4,49 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolcrib.core.query.patterns import Assertion, Chars, Choice, Node, Pattern, Repeat, Sequence
+from toolcrib.core.query.patterns import Pattern
+from toolcrib.core.query.syntax import Assertion, Chars, Choice, Node, Repeat, Sequence, written
 
 _MAX_PATHS = 5000
 """How many ways a backtracking engine may have to try from one place in the text."""
-
-_ASSERTIONS = {
-    "start": r"\A",
-    "end": r"\Z",
-    "very_end": r"\z",
-    "line_start": "^",
-    "line_end": "$",
-    "word": r"\b",
-    "not_word": r"\B",
-}
-OPTIONS = "m"
-"""The option under which the texts of this module mean what they should."""
-
-
-def written(node: Node) -> str:
-    """The expression with every class and case written out, to be read with the option ``m`` and no other."""
-    match node:
-        case Chars(ranges, negated):
-            if not ranges:
-                return r"[\s\S]" if negated else r"[^\s\S]"
-            return f"[{'^' if negated else ''}{''.join(map(_range, ranges))}]"
-        case Assertion(kind):
-            return _ASSERTIONS[kind]
-        case Sequence(parts):
-            return "".join(map(written, parts))
-        case Choice(options):
-            return f"(?:{'|'.join(map(written, options))})"
-        case Repeat(part, least, most):
-            return f"(?:{written(part)}){{{least},{'' if most is None else most}}}"
-
-
-def _range(span: tuple[int, int]) -> str:
-    low, high = span
-    return _character(low) if low == high else f"{_character(low)}-{_character(high)}"
-
-
-def _character(code: int) -> str:
-    character = chr(code)
-    return character if code > 127 or character.isalnum() else f"\\x{code:02x}"
 
 
 def server_side(pattern: Pattern) -> tuple[tuple[str, ...], bool]:

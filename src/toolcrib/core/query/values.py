@@ -23,8 +23,6 @@ _KIND = {Missing: 0, type(None): 5, int: 10, float: 10, str: 15, dict: 20, list:
 
 INT32 = 2**31
 INT64 = 2**63
-MAX_INTEGER = 10**34
-"""The first integer that a 128-bit decimal cannot hold."""
 
 
 def kind(value: Any) -> int:

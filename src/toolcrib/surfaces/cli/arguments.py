@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from toolcrib.core.errors import InvalidArgumentsError, did_you_mean
+from toolcrib.core.json import lookup
 from toolcrib.core.spec import ToolSpec
 
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -98,11 +99,9 @@ def _kind(value: Any) -> str:
 def _followed(schema: Any, root: Mapping[str, Any]) -> Any:
     for _ in range(20):
         reference = schema.get("$ref") if isinstance(schema, Mapping) else None
-        if not isinstance(reference, str) or not reference.startswith("#/"):
+        if reference is None:
             break
-        schema = root
-        for step in reference[2:].split("/"):
-            schema = schema.get(step.replace("~1", "/").replace("~0", "~"), {}) if isinstance(schema, Mapping) else {}
+        schema = lookup(root, reference) or {}
     return schema
 
 

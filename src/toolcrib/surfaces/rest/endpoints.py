@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from starlette.requests import Request
 from starlette.responses import Response
 
+from toolcrib.core.names import NAME_PATTERN
 from toolcrib.core.roles import Role
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def under(path: str) -> str:
     return f"/tools/{{tool_id}}/{path}"
 
 
-NAME_SCHEMA: Schema = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_.\\-]{0,127}$"}
+NAME_SCHEMA: Schema = {"type": "string", "pattern": f"^{NAME_PATTERN}$"}
 FLAG_SCHEMA: Schema = {"type": "boolean", "default": False}
 
 TOOL_ID = Parameter("tool_id", "The tool's identifier.", NAME_SCHEMA, required=True, where="path")

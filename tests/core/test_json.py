@@ -1,0 +1,75 @@
+"""What counts as JSON, equality, and references: one home for all of them."""
+
+import re
+from typing import Any
+
+import pytest
+
+from toolcrib import InvalidQueryError, InvalidSchemaError, ToolSpec, ToolValidationError
+from toolcrib.core.json import MAX_DEPTH, check_json, lookup, same
+from toolcrib.core.query import parse
+from toolcrib.core.schema import compile_schema
+
+
+def nested(depth: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(depth - 1):
+        value = {"a": value}
+    return value
+
+
+def test_one_limit_holds_for_values_schemas_and_filters() -> None:
+    deepest, too_deep = nested(MAX_DEPTH), nested(MAX_DEPTH + 1)
+    check_json(deepest)
+    ToolSpec(name="t", description="", metadata=deepest)
+    compile_schema({"const": nested(MAX_DEPTH - 1)})
+    parse({"metadata": {"$eq": deepest}})
+    with pytest.raises(ValueError, match=f"nested more than {MAX_DEPTH} deep"):
+        check_json(too_deep)
+    with pytest.raises(ToolValidationError, match=f"'metadata'.*nested more than {MAX_DEPTH} deep"):
+        ToolSpec.parse({"name": "t", "description": "", "metadata": too_deep})
+    with pytest.raises(InvalidSchemaError, match=f"nested more than {MAX_DEPTH} deep"):
+        compile_schema({"const": deepest})
+    with pytest.raises(InvalidQueryError, match=f"'metadata'.*nested more than {MAX_DEPTH} deep"):
+        parse({"metadata": {"$eq": too_deep}})
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (float("nan"), "nan is not a JSON number"),
+        ({"a": [1, float("inf")]}, "inf is not a JSON number (at 'a.1')"),
+        ({"a": 10**34}, "more than 34 digits (at 'a')"),
+        ({"a": "\ud800"}, "half of a surrogate pair (at 'a')"),
+        ({"\ud800": 1}, "half of a surrogate pair"),
+        ({1: 1}, "the key 1 is not text"),
+        ({"a": {1, 2}}, "is a set, which is not JSON (at 'a')"),
+    ],
+)
+def test_what_is_not_json_is_named_with_its_place(value: Any, says: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(says)):
+        check_json(value)
+
+
+def test_true_is_not_one_and_the_order_of_keys_does_not_count() -> None:
+    assert same({"a": 1, "b": [True]}, {"b": [True], "a": 1})
+    assert not same({"a": 1}, {"a": True})
+    assert not same([1], [1.0])
+    assert not same([1], [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("reference", "found"),
+    [
+        ("#", {"$defs": {"a/b": {"x": [1, 2]}, "": 3, "ü": 4}}),
+        ("#/$defs/a~1b/x/1", 2),
+        ("#/$defs/", 3),
+        ("#/$defs/%C3%BC", 4),
+        ("#/$defs/nowhere", None),
+        ("#anchor", None),
+        ("https://x.example/#/$defs", None),
+        (3, None),
+    ],
+)
+def test_a_reference_leads_to_its_place(reference: object, found: Any) -> None:
+    assert lookup({"$defs": {"a/b": {"x": [1, 2]}, "": 3, "ü": 4}}, reference) == found
