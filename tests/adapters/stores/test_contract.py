@@ -1,5 +1,6 @@
 """What every store promises; see toolcrib.ports.Store."""
 
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
