@@ -3,23 +3,25 @@ RUN_STAMP := .venv/.stamp-run
 STAMP := .venv/.stamp
 BENCH_STAMP := .venv-bench/.stamp
 HELP := src/toolcrib/surfaces/help
+TEST := $(BIN)/pytest -n auto --dist loadgroup
 CODE := src tests benchmarks scripts docs
+# The site, moved into the package in one go when it is complete.
+SITE := $(BIN)/sphinx-build -q -E -b html -d .cache/doctrees docs .cache/help && rm -rf $(HELP) && mv .cache/help $(HELP)
 
-.PHONY: help run venv test pythons nightly check docs bench lock parts clean
+.PHONY: help run venv test coverage nightly pythons check measures docs bench lock parts clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-run: $(RUN_STAMP) $(HELP)/index.html ## the service on embedded defaults, with a sample catalogue
-	@echo "toolcrib: to use the command line in another terminal: export PATH=\"$(CURDIR)/$(BIN):\$$PATH\"" >&2
-	@echo "toolcrib: starting the service; Ctrl-C stops it" >&2
-	@$(BIN)/toolcrib serve --sample $(ARGS)
+run: $(RUN_STAMP) ## the service on embedded defaults, with a sample catalogue
+	@echo "toolcrib: for the command line, in another terminal: export PATH=\"$(CURDIR)/$(BIN):\$$PATH\"" >&2
+	@echo "toolcrib: starting the service; Ctrl-C stops it. The guides at /help follow in a moment" >&2
+	@$(MAKE) -s $(HELP)/index.html & $(BIN)/toolcrib serve --sample $(ARGS)
 $(RUN_STAMP): pyproject.toml constraints-run.txt
 	@scripts/install .venv constraints-run.txt
 	@touch $(RUN_STAMP)
-$(HELP)/index.html: $(RUN_STAMP) $(shell find docs -name '*.md' -o -name '*.py')
-	@echo "toolcrib: building the documentation that the service shows at /help" >&2
-	@$(BIN)/sphinx-build -q -b html -d .cache/sphinx docs $(HELP)
+$(HELP)/index.html: $(shell find docs -name '*.md' -o -name '*.py')
+	@$(SITE)
 
 venv: $(STAMP) ## everything that tests and checks need, in .venv
 $(STAMP): pyproject.toml constraints.txt
@@ -27,7 +29,19 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $(RUN_STAMP) $(STAMP)
 
 test: venv parts ## every test, against real parts
-	$(BIN)/pytest -n auto --dist loadgroup $(ARGS)
+	$(TEST) $(ARGS)
+
+pythons: venv ## the fast part of the suite on the other supported Pythons that are installed
+	scripts/pythons
+
+coverage: venv parts ## every test, measured: the programs that run in processes of their own count too
+	@rm -rf .cache/coverage && mkdir -p .cache/coverage
+	$(BIN)/coverage run $(TEST:$(BIN)/%=-m %) $(ARGS)
+	@$(BIN)/coverage combine -q
+	@$(BIN)/coverage report --sort=cover | { sed -n '1,2p;3,12p;$$!d'; }
+
+nightly: venv parts ## every test, with new examples for every law, ten times as many
+	HYPOTHESIS_PROFILE=explore $(TEST) --timeout 1200 $(ARGS)
 
 check: venv ## lint, format, types, architecture, dead code, dependencies
 	$(BIN)/ruff check $(CODE)
@@ -35,15 +49,18 @@ check: venv ## lint, format, types, architecture, dead code, dependencies
 	$(BIN)/mypy
 	$(BIN)/pyright
 	$(BIN)/lint-imports
-	$(BIN)/python scripts/private-names
 	$(BIN)/vulture
 	$(BIN)/deptry src
 	$(BIN)/pytest -q tests/test_public_api.py
 
 docs: venv ## the reference pages and the site; a broken link fails it
 	$(BIN)/python scripts/build_docs.py
-	$(BIN)/sphinx-build -q -E -W --keep-going -b html -d .cache/sphinx docs $(HELP)
-	@echo "toolcrib: $(HELP)/index.html"
+	$(SITE:-q=-q -W --keep-going)
+	@echo "toolcrib: the site is $(HELP)/index.html"
+
+measures: venv ## how large the code is, and the modules that a request passes through
+	$(BIN)/python scripts/measures.py
+	$(BIN)/python scripts/walks.py
 
 bench: $(BENCH_STAMP) ## every benchmark, beside its peers
 	@set -e; for file in benchmarks/bench_*.py; do echo "== $$file"; .venv-bench/bin/python $$file; done

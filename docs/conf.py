@@ -1,4 +1,4 @@
-"""How the documentation site is built (``make docs``): Sphinx reads the guides and the docstrings; warnings are errors."""
+"""How the site is built (``make docs``): Sphinx reads the guides and the docstrings; its warnings are errors."""
 
 from toolcrib import __version__
 
