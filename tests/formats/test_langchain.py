@@ -139,7 +139,7 @@ except ImportError as error:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert (
         done.stdout
-        == "MissingDependencyError langchain-core is not installed; run: pip install 'toolcrib[langchain]'\n"
+        == "MissingDependencyError langchain-core is not installed; run in Toolcrib's folder: pip install '.[langchain]'\n"
     )
 
 

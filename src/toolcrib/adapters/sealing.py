@@ -120,7 +120,7 @@ def _cipher(key: bytes) -> tuple[str, Any]:
     try:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
     except ImportError:
-        raise MissingDependencyError("cryptography", "pip install 'toolcrib[server]'") from None
+        raise MissingDependencyError("cryptography", extra="server") from None
     return hashlib.sha256(b"toolcrib seal key id" + key).hexdigest()[:8], AESGCM(key)
 
 

@@ -75,7 +75,7 @@ class MongoTokens:
             import pymongo
             from pymongo.errors import PyMongoError
         except ImportError:
-            raise MissingDependencyError("pymongo", "pip install 'toolcrib[mongo]'") from None
+            raise MissingDependencyError("pymongo", extra="mongo") from None
         self._failure: type[Exception] = PyMongoError
         self._client: Any = pymongo.MongoClient(url, w="majority", serverSelectionTimeoutMS=10_000)
         self._tokens = self._client.get_default_database("toolcrib")["tokens"]

@@ -58,7 +58,7 @@ def serve(settings: Settings, *, sample: bool = False) -> None:
         from granian.log import LogLevels
         from granian.server import Server
     except ImportError:
-        raise MissingDependencyError("the server", "pip install 'toolcrib[server]'") from None
+        raise MissingDependencyError("the server", extra="server") from None
     check_start(settings, sample=sample)
     if settings.workers > 1:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="toolcrib-metrics-")

@@ -18,7 +18,7 @@ class MongoAudit:
             import pymongo
             from pymongo.errors import PyMongoError
         except ImportError:
-            raise MissingDependencyError("pymongo", "pip install 'toolcrib[mongo]'") from None
+            raise MissingDependencyError("pymongo", extra="mongo") from None
         self._failure = PyMongoError
         self._client: Any = pymongo.MongoClient(url, w="majority", journal=True, serverSelectionTimeoutMS=10_000)
         try:

@@ -47,7 +47,7 @@ try:
         record,
     )  # fmt: skip
 except ImportError as missing:
-    raise MissingDependencyError("pymongo", "pip install 'toolcrib[mongo]'") from missing
+    raise MissingDependencyError("pymongo", extra="mongo") from missing
 
 if TYPE_CHECKING:
     from pymongo.collection import Collection
