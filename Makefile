@@ -59,8 +59,8 @@ docs: venv ## the reference pages and the site; a broken link fails it
 	@echo "toolcrib: the site is $(HELP)/index.html"
 
 measures: venv ## how large the code is, and the modules that a request passes through
-	$(BIN)/python scripts/measures.py
-	$(BIN)/python scripts/walks.py
+	$(BIN)/python scripts/measures
+	$(BIN)/python scripts/walks
 
 bench: $(BENCH_STAMP) ## every benchmark, beside its peers
 	@set -e; for file in benchmarks/bench_*.py; do echo "== $$file"; .venv-bench/bin/python $$file; done
