@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.docs.documents import documents
 
 ROOT = Path(__file__).parents[1]
