@@ -271,9 +271,9 @@ def decisions_page() -> str:
     ]
     rows = []
     for path in sorted((DOCS / "decisions").glob("[0-9]*.md")):
-        title, _, status = path.read_text(encoding="utf-8").split("\n")[:3]
+        title, status = [line for line in path.read_text(encoding="utf-8").splitlines() if line][:2]
         if not title.startswith("# ") or not status.startswith("Status: "):
-            raise ValueError(f"{path.name} does not begin with '# TITLE', an empty line and 'Status: ...'")
+            raise ValueError(f"{path.name} does not begin with '# TITLE' and 'Status: ...'")
         name = re.sub(r"^# (\d+\. )?", "", title)
         rows.append((path.name[:4], f"[{name}]({path.name})", status.removeprefix("Status: ")))
     lines.append(_table(("Number", "Decision", "Status"), rows))
