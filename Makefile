@@ -16,7 +16,7 @@ help: ## list the targets
 run: $(RUN_STAMP) ## the service on embedded defaults, with a sample catalogue
 	@echo "toolcrib: for the command line, in another terminal: export PATH=\"$(CURDIR)/$(BIN):\$$PATH\"" >&2
 	@echo "toolcrib: starting the service; Ctrl-C stops it. The guides at /help follow in a moment" >&2
-	@nice $(MAKE) -s $(HELP)/index.html & $(BIN)/toolcrib serve --sample $(ARGS)
+	@nice $(MAKE) -s $(HELP)/index.html & exec $(BIN)/toolcrib serve --sample $(ARGS)
 $(RUN_STAMP): pyproject.toml constraints-run.txt
 	@scripts/install .venv constraints-run.txt
 	@touch $(RUN_STAMP)
