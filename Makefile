@@ -5,8 +5,10 @@ BENCH_STAMP := .venv-bench/.stamp
 HELP := src/toolcrib/surfaces/help
 TEST := $(BIN)/pytest -n auto --dist loadgroup
 CODE := src tests benchmarks scripts docs
-# The site, moved into the package in one go when it is complete.
-SITE := $(BIN)/sphinx-build -q -E -b html -d .cache/doctrees docs .cache/help && rm -rf $(HELP) && mv .cache/help $(HELP)
+# The site, moved into the package when it is complete; two builds at once do not meet.
+SITE := mkdir -p .cache && folder=$$(mktemp -d .cache/site-XXXXXX) && { \
+	$(BIN)/sphinx-build -q -E -b html -d $$folder/doctrees docs $$folder/html && \
+	rm -rf $(HELP) && mv $$folder/html $(HELP); done=$$?; rm -rf $$folder; exit $$done; }
 
 .PHONY: help run venv test coverage nightly pythons check measures docs bench lock parts clean
 
@@ -38,7 +40,8 @@ coverage: venv parts ## every test, measured: the programs that run in processes
 	@rm -rf .cache/coverage && mkdir -p .cache/coverage
 	$(BIN)/coverage run $(TEST:$(BIN)/%=-m %) $(ARGS)
 	@$(BIN)/coverage combine -q
-	@$(BIN)/coverage report --sort=cover | { sed -n '1,2p;3,12p;$$!d'; }
+	@$(BIN)/coverage report --sort=cover >.cache/coverage/report; done=$$?; \
+	awk 'NR <= 12 || /^TOTAL/' .cache/coverage/report; exit $$done
 
 nightly: venv parts ## every test, with new examples for every law, ten times as many
 	HYPOTHESIS_PROFILE=explore $(TEST) --timeout 1200 $(ARGS)
