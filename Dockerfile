@@ -2,8 +2,14 @@
 FROM python:3.13-slim AS build
 WORKDIR /src
 RUN pip install --no-cache-dir uv
-COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY pyproject.toml constraints.txt constraints-run.txt README.md LICENSE ./
+COPY docs ./docs
 COPY src ./src
+# The guides that the service shows at /help become part of the package.
+RUN uv venv /tmp/site \
+ && uv pip install --python /tmp/site/bin/python --require-hashes -r constraints-run.txt \
+ && uv pip install --python /tmp/site/bin/python --no-deps . \
+ && /tmp/site/bin/sphinx-build -q -b html -d /tmp/doctrees docs src/toolcrib/surfaces/help
 RUN uv venv /opt/toolcrib \
  && uv pip install --python /opt/toolcrib/bin/python --constraint constraints.txt '.[server,mongo,s3,mcp]'
 

@@ -1,43 +1,76 @@
 BIN := .venv/bin
+RUN_STAMP := .venv/.stamp-run
 STAMP := .venv/.stamp
 BENCH_STAMP := .venv-bench/.stamp
+HELP := src/toolcrib/surfaces/help
+TEST := $(BIN)/pytest -n auto --dist loadgroup
+CODE := src tests benchmarks scripts docs
+# The site, moved into the package when it is complete; two builds at once do not meet.
+SITE := mkdir -p .cache && folder=$$(mktemp -d .cache/site-XXXXXX) && { \
+	$(BIN)/sphinx-build -q -E -b html -d $$folder/doctrees docs $$folder/html && \
+	rm -rf $(HELP) && mv $$folder/html $(HELP); done=$$?; rm -rf $$folder; exit $$done; }
 
-.PHONY: help venv run test check bench docs lock parts clean
+.PHONY: help run venv test coverage nightly pythons check measures docs bench lock parts clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-venv: $(STAMP) ## create .venv from the pinned versions
-$(STAMP): pyproject.toml constraints.txt
-	test -f $(STAMP) || python3 -m venv --clear .venv
-	$(BIN)/pip install -qq --require-hashes -r constraints.txt
-	$(BIN)/pip install -qq --no-deps --no-build-isolation -e .
-	touch $(STAMP)
+run: $(RUN_STAMP) ## the service on embedded defaults, with a sample catalogue
+	@echo "toolcrib: for the command line, in another terminal: export PATH=\"$(CURDIR)/$(BIN):\$$PATH\"" >&2
+	@echo "toolcrib: starting the service; Ctrl-C stops it. The guides at /help follow in a moment" >&2
+	@nice $(MAKE) -s $(HELP)/index.html & exec $(BIN)/toolcrib serve --sample $(ARGS)
+$(RUN_STAMP): pyproject.toml constraints-run.txt
+	@scripts/install .venv constraints-run.txt
+	@touch $(RUN_STAMP)
+$(HELP)/index.html: $(shell find docs -name '*.md' -o -name '*.py')
+	@$(SITE)
 
-run: venv ## the service on embedded defaults, with a sample catalogue
-	$(BIN)/toolcrib serve --sample $(ARGS)
+venv: $(STAMP) ## everything that tests and checks need, in .venv
+$(STAMP): pyproject.toml constraints.txt
+	@scripts/install .venv constraints.txt
+	@touch $(RUN_STAMP) $(STAMP)
 
 test: venv parts ## every test, against real parts
-	$(BIN)/pytest -n auto --dist loadgroup $(ARGS)
+	$(TEST) $(ARGS)
 
-check: venv ## lint, format, types, architecture
-	$(BIN)/ruff check
-	$(BIN)/ruff format --check
+pythons: venv ## the fast part of the suite on the other supported Pythons that are installed
+	scripts/pythons
+
+coverage: venv parts ## every test, measured: the programs that run in processes of their own count too
+	@rm -rf .cache/coverage && mkdir -p .cache/coverage
+	$(BIN)/coverage run $(TEST:$(BIN)/%=-m %) $(ARGS)
+	@$(BIN)/coverage combine -q
+	@$(BIN)/coverage report --sort=cover >.cache/coverage/report; done=$$?; \
+	awk 'NR <= 12 || /^TOTAL/' .cache/coverage/report; exit $$done
+
+nightly: venv parts ## every test, with new examples for every law, ten times as many
+	HYPOTHESIS_PROFILE=explore $(TEST) --timeout 1200 $(ARGS)
+
+check: venv ## lint, format, types, architecture, dead code, dependencies
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff check --preview --select PLC2701 $(CODE) # private names that are imported from elsewhere
+	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+	$(BIN)/vulture
+	$(BIN)/deptry src
 	$(BIN)/pytest -q tests/test_public_api.py
+
+docs: venv ## the reference pages and the site; a broken link fails it
+	$(BIN)/python scripts/build_docs.py
+	$(SITE:-q=-q -W --keep-going)
+	@echo "toolcrib: the site is $(HELP)/index.html"
+
+measures: venv ## how large the code is, and the modules that a request passes through
+	$(BIN)/python scripts/measures
+	$(BIN)/python scripts/walks
 
 bench: $(BENCH_STAMP) ## every benchmark, beside its peers
 	@set -e; for file in benchmarks/bench_*.py; do echo "== $$file"; .venv-bench/bin/python $$file; done
 $(BENCH_STAMP): constraints-bench.txt pyproject.toml
-	test -f $(BENCH_STAMP) || python3 -m venv --clear .venv-bench
-	.venv-bench/bin/pip install -qq --require-hashes -r constraints-bench.txt
-	.venv-bench/bin/pip install -qq --no-deps --no-build-isolation -e .
-	touch $(BENCH_STAMP)
-
-docs: venv ## the reference pages
-	$(BIN)/python scripts/build_docs.py
+	@scripts/install .venv-bench constraints-bench.txt
+	@touch $(BENCH_STAMP)
 
 lock: ## pin the newest versions that fit
 	scripts/lock --upgrade
@@ -46,4 +79,4 @@ parts: venv ## Chromium, MongoDB's and Ceph's system packages
 	scripts/ensure-parts
 
 clean:
-	rm -rf .venv .venv-bench .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf .venv .venv-* .cache .mypy_cache .pytest_cache .ruff_cache build dist $(HELP)

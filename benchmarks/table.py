@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     widths = [max(len(str(row[at])) for row in [header, *rows]) for at in range(len(header))]
     print(f"\n{title}\n")
     print(_line(header, widths))
@@ -15,5 +15,5 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
     print(flush=True)
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+def _line(cells: Sequence[object], widths: Sequence[int]) -> str:
     return "| " + " | ".join(str(cell).ljust(width) for cell, width in zip(cells, widths, strict=True)) + " |"

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""Write docs/reference/*.md from the code: the commands, the settings, the errors, the tool record, the REST paths.
+"""Write what can be read off: docs/reference/ from the code, and the index of docs/decisions/ from the decisions.
 
-The same code gives the same bytes. A test compares them with what is committed, so the reference is never stale.
+The same source gives the same bytes. A test compares them with what is committed, so the reference is never stale.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
+DOCS = Path(__file__).parents[1] / "docs"
 NOTE = "<!-- Made by scripts/build_docs.py (make docs). Change the code, not this page. -->\n"
 
 
@@ -257,6 +258,67 @@ def rest_page() -> str:
     return _page(lines)
 
 
+def decisions_page() -> str:
+    lines = [
+        "# Decisions",
+        _prose(
+            """
+            Why things are as they are: one page a decision, with its context, the decision and its consequences.
+            A decision is not rewritten. If it no longer holds, a new one says so, and the old one's status becomes
+            `superseded by NNNN`. Numbers are reserved when the work is shared out, so there are gaps.
+            """
+        ),
+    ]
+    rows = []
+    for path in sorted((DOCS / "decisions").glob("[0-9]*.md")):
+        title, status = [line for line in path.read_text(encoding="utf-8").splitlines() if line][:2]
+        if not title.startswith("# ") or not status.startswith("Status: "):
+            raise ValueError(f"{path.name} does not begin with '# TITLE' and 'Status: ...'")
+        name = re.sub(r"^# (\d+\. )?", "", title)
+        rows.append((path.name[:4], f"[{name}]({path.name})", status.removeprefix("Status: ")))
+    lines.append(_table(("Number", "Decision", "Status"), rows))
+    lines.append("```{toctree}\n:hidden:\n:glob:\n\n[0-9]*\n```")
+    return _page(lines)
+
+
+PYTHON_ROOMS = {
+    "define": "Defining tools",
+    "core": "What a tool is",
+    "registry": "Live tools",
+    "catalogue": "Kept tools",
+    "bootstrap": "Opening a catalogue",
+}
+PYTHON_MODULES = ("toolcrib.toolsets.browser", "toolcrib.ports")
+
+
+def python_page() -> str:
+    """What autodoc is asked for; the site shows the docstrings, this page by itself only the names."""
+    import toolcrib
+
+    rooms: dict[str, list[str]] = {room: [] for room in (*PYTHON_ROOMS, "errors")}
+    for name in toolcrib.__all__:
+        module = getattr(toolcrib, name).__module__.split(".")
+        rooms["errors" if module[-1] == "errors" else module[1]].append(name)
+    lines = ["# Python", _prose("Everything that `toolcrib` exports, and the ports that an adapter fills.")]
+    for room, names in rooms.items():
+        lines.append(f"## {PYTHON_ROOMS.get(room, 'Errors')}")
+        lines.append(_autodoc(_directive(getattr(toolcrib, name), name) for name in names))
+    for module_name in PYTHON_MODULES:
+        lines += [f"## {module_name}", _autodoc([f".. automodule:: {module_name}\n   :members:"])]
+    return _page(lines)
+
+
+def _directive(value: object, name: str) -> str:
+    if not isinstance(value, type):
+        return f".. autofunction:: toolcrib.{name}"
+    members = "" if issubclass(value, Exception) else "\n   :members:"
+    return f".. autoclass:: toolcrib.{name}{members}"
+
+
+def _autodoc(directives: Iterable[str]) -> str:
+    return "```{eval-rst}\n" + "\n\n".join(directives) + "\n```"
+
+
 def _prose(text: str) -> str:
     return "\n".join(textwrap.wrap(" ".join(text.split()), 120, break_long_words=False, break_on_hyphens=False))
 
@@ -286,19 +348,21 @@ def _dedented(text: str) -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
-    "cli.md": cli_page,
-    "errors.md": errors_page,
-    "rest.md": rest_page,
-    "settings.md": settings_page,
-    "toolspec.md": spec_page,
+    "decisions/README.md": decisions_page,
+    "reference/cli.md": cli_page,
+    "reference/errors.md": errors_page,
+    "reference/python.md": python_page,
+    "reference/rest.md": rest_page,
+    "reference/settings.md": settings_page,
+    "reference/toolspec.md": spec_page,
 }
 
 
 def main() -> None:
-    REFERENCE.mkdir(parents=True, exist_ok=True)
     for name, build in PAGES.items():
-        (REFERENCE / name).write_text(build(), encoding="utf-8")
-        print(f"docs/reference/{name}", file=sys.stderr)
+        (DOCS / name).parent.mkdir(parents=True, exist_ok=True)
+        (DOCS / name).write_text(build(), encoding="utf-8")
+        print(f"docs/{name}", file=sys.stderr)
 
 
 if __name__ == "__main__":

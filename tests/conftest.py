@@ -1,5 +1,6 @@
 """Real parts, started when the first test of a worker asks for them."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -12,9 +13,11 @@ from tests.support import s3
 from tests.support.chromium import find_chromium
 from tests.support.mongo import MongoCluster, find_mongod
 
-# A law that holds slowly on a busy machine holds.
-settings.register_profile("toolcrib", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("toolcrib")
+# A law that holds slowly on a busy machine holds. `make test` tries the same examples every time, `make nightly`
+# (HYPOTHESIS_PROFILE=explore) new ones, and ten times as many.
+settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.register_profile("explore", settings.get_profile("steady"), derandomize=False, max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 
 @pytest.fixture(scope="session")

@@ -82,11 +82,11 @@ with tempfile.TemporaryDirectory() as folder:
 @pytest.mark.parametrize(
     ("program", "extra"),
     [
-        ("from toolcrib.surfaces.cli import main; main()", "toolcrib[cli]"),
-        ("from toolcrib import open_catalogue; open_catalogue('mongodb://127.0.0.1:9/x')", "toolcrib[mongo]"),
+        ("from toolcrib.surfaces.cli import main; main()", ".[cli]"),
+        ("from toolcrib import open_catalogue; open_catalogue('mongodb://127.0.0.1:9/x')", ".[mongo]"),
         (
             "from toolcrib import ToolRegistry, tool\n@tool\ndef f(): 'F.'\nToolRegistry([f]).to_langchain_tools()",
-            "toolcrib[langchain]",
+            ".[langchain]",
         ),
     ],
 )

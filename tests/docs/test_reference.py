@@ -1,4 +1,4 @@
-"""docs/reference is made from the code; what is committed must be what the code says now."""
+"""docs/reference and the index of decisions are made; what is committed must be what would be made now."""
 
 import importlib.util
 import re
@@ -23,12 +23,13 @@ PAGES = build_docs().PAGES
 
 @pytest.mark.parametrize("name", sorted(PAGES))
 def test_the_reference_is_not_stale(name: str):
-    committed = (ROOT / "docs/reference" / name).read_text(encoding="utf-8")
-    assert committed == PAGES[name](), f"docs/reference/{name} is stale; run: make docs"
+    committed = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    assert committed == PAGES[name](), f"docs/{name} is stale; run: make docs"
 
 
 def test_there_is_no_page_that_nobody_makes():
-    assert {page.name for page in (ROOT / "docs/reference").glob("*.md")} == set(PAGES)
+    there = {f"reference/{page.name}" for page in (ROOT / "docs/reference").glob("*.md")}
+    assert there == {name for name in PAGES if name.startswith("reference/")}
 
 
 def test_every_setting_error_and_field_is_in_the_reference():
@@ -38,10 +39,10 @@ def test_every_setting_error_and_field_is_in_the_reference():
 
     reference = {name: build() for name, build in PAGES.items()}
     for setting in describe():
-        assert f"`{setting.variable}`" in reference["settings.md"]
+        assert f"`{setting.variable}`" in reference["reference/settings.md"]
         assert setting.description
     for field in ToolSpec.model_fields:
-        assert re.search(rf"^\| `{field}` \|.*\| \S.* \|$", reference["toolspec.md"], re.MULTILINE), field
+        assert re.search(rf"^\| `{field}` \|.*\| \S.* \|$", reference["reference/toolspec.md"], re.MULTILINE), field
     for name, kind in vars(errors).items():
         if isinstance(kind, type) and issubclass(kind, errors.ToolcribError):
-            assert f"`{name}`" in reference["errors.md"]
+            assert f"`{name}`" in reference["reference/errors.md"]

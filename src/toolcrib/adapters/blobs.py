@@ -27,7 +27,7 @@ try:
     from obstore.exceptions import BaseError, NotFoundError
     from obstore.store import LocalStore, MemoryStore, ObjectStore, S3Store
 except ImportError as error:
-    raise MissingDependencyError("obstore", "pip install 'toolcrib[s3]'") from error
+    raise MissingDependencyError("obstore", extra="s3") from error
 
 _KEY = re.compile(r"[A-Za-z0-9._-]{1,128}(/[A-Za-z0-9._-]{1,128}){0,7}")
 _PART_BYTES = 8 * 1024 * 1024

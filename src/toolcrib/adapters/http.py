@@ -30,7 +30,7 @@ from toolcrib.core.errors import (
 try:
     import httpcore
 except ImportError as error:
-    raise MissingDependencyError("httpcore", "pip install 'toolcrib[server]'") from error
+    raise MissingDependencyError("httpcore", extra="server") from error
 
 _T = TypeVar("_T")
 

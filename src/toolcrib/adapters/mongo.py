@@ -30,7 +30,7 @@ try:
     from pymongo.read_concern import ReadConcern
     from pymongo.write_concern import WriteConcern
 except ImportError as missing:
-    raise MissingDependencyError("pymongo", "pip install 'toolcrib[mongo]'") from missing
+    raise MissingDependencyError("pymongo", extra="mongo") from missing
 
 if TYPE_CHECKING:
     from pymongo.client_session import ClientSession

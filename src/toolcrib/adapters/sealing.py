@@ -114,7 +114,7 @@ def _cipher(key: str) -> Any:
     try:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
     except ImportError:
-        raise MissingDependencyError("cryptography", "pip install 'toolcrib[server]'") from None
+        raise MissingDependencyError("cryptography", extra="server") from None
     return AESGCM(_key_bytes(key))
 
 

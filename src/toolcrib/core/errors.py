@@ -253,9 +253,11 @@ class MissingDependencyError(ToolcribError, ImportError):
     code = "missing_dependency"
     answer = Answer(501, -32603, Exit.FAILED, "Optional package not installed")
 
-    def __init__(self, what: str, install: str) -> None:
-        super().__init__(f"{what} is not installed; run: {install}")
-        self.install = install
+    def __init__(self, what: str, install: str = "", *, extra: str = "") -> None:
+        """``extra`` is the extra of Toolcrib that brings it; ``install`` is the command for what no extra brings."""
+        self.install = install or f"pip install '.[{extra}]'"
+        where = " in Toolcrib's folder" if extra else ""
+        super().__init__(f"{what} is not installed; run{where}: {self.install}")
 
 
 class MissingConfigError(ToolcribError):

@@ -74,11 +74,6 @@ class ToolBuilder:
     def timeout_seconds(self, seconds: float) -> Self:
         return self._set("timeout_seconds", seconds)
 
-    def with_fields(self, **fields: Any) -> Self:
-        """Any other field of ToolSpec."""
-        self._fields.update(fields)
-        return self
-
     def implement(self, function: Callable[..., Any]) -> Self:
         """The code: a function, sync or async, called with the arguments by name."""
         self._function = function

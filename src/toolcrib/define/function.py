@@ -28,7 +28,7 @@ def tool(
     """Make a tool of a function, sync or async.
 
     The name, the description and the JSON Schemas come from the function's name, docstring and annotations; any field
-    of ToolSpec given here comes first. A parameter annotated ``ToolContext`` is filled in at the call and never shown.
+    of ToolSpec given here comes first. A parameter annotated ``ToolContext`` is filled in at the call and never shown::
 
         @tool(tags=["math"], timeout_seconds=5)
         def add(a: int, b: int = 1) -> int:

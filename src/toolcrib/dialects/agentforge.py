@@ -111,7 +111,7 @@ class Tool(CoreTool):
             raise ToolExecutionError(self.name, reason) from error.__cause__ or error
 
     def to_langchain_tool(self, execute: Execute | None = None) -> StructuredTool:
-        """LangChain's StructuredTool. Needs ``toolcrib[langchain]``. ``execute`` runs it in another way than here."""
+        """LangChain's StructuredTool. Needs the extra ``langchain``. ``execute`` runs it in another way than here."""
         return to_structured_tool(self, execute and self._translated(execute))
 
     def _translated(self, execute: Execute) -> Execute:
@@ -204,7 +204,7 @@ class ToolRegistry:
         self.core.clear()
 
     def to_langchain_tools(self) -> list[StructuredTool]:
-        """LangChain's StructuredTools, run under the guard of the registry. Needs ``toolcrib[langchain]``."""
+        """LangChain's StructuredTools, run under the guard of the registry. Needs the extra ``langchain``."""
         return [tool.to_langchain_tool(partial(self.core.execute, tool.name)) for tool in self.get_all()]
 
     def generate_prompt(

@@ -82,7 +82,7 @@ def _structured_tool() -> type[StructuredTool]:
     try:
         from langchain_core.tools import StructuredTool
     except ImportError:
-        raise MissingDependencyError("langchain-core", "pip install 'toolcrib[langchain]'") from None
+        raise MissingDependencyError("langchain-core", extra="langchain") from None
 
     class ToolcribStructuredTool(StructuredTool):
         """Takes the arguments whole, so that a tool may have parameters called ``config`` or ``run_manager``."""

@@ -189,7 +189,7 @@ class ToolRegistry:
         return generate_prompt([tool.spec for tool in self.get_all()], **options)
 
     def to_langchain_tools(self) -> list[Any]:
-        """LangChain StructuredTools that run under this registry's rules. Needs ``toolcrib[langchain]``."""
+        """LangChain StructuredTools that run under this registry's rules. Needs the extra ``langchain``."""
         from toolcrib.formats.langchain import to_structured_tool
 
         return [to_structured_tool(tool, partial(self.execute, tool.name)) for tool in self.get_all()]

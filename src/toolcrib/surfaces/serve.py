@@ -43,6 +43,7 @@ _SHUTDOWN_SECONDS = 30
 _HEADER_MILLISECONDS = 10_000
 _PARENT_SECONDS = 1.0
 _ORPHAN_SECONDS = 3600.0
+_ADDRESSES = {"/": "catalogue", "/docs": "REST API", "/graphql": "GraphQL", "/mcp": "MCP", "/help": "guides"}
 
 
 def serve(settings: Settings, *, sample: bool = False) -> None:
@@ -53,7 +54,7 @@ def serve(settings: Settings, *, sample: bool = False) -> None:
         from granian.log import LogLevels
         from granian.server import Server
     except ImportError:
-        raise MissingDependencyError("the server", "pip install 'toolcrib[server]'") from None
+        raise MissingDependencyError("the server", extra="server") from None
     check_start(settings, sample=sample)
     if settings.workers > 1:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="toolcrib-metrics-")
@@ -75,6 +76,8 @@ def serve(settings: Settings, *, sample: bool = False) -> None:
         workers_kill_timeout=_SHUTDOWN_SECONDS,
     )
     logger.info("toolcrib %s at %s, tools in %s", __version__, settings.service_url, shown(settings.store_url))
+    for path, what in _ADDRESSES.items():
+        logger.info("%-10s %s%s", what, settings.service_url, path)
     server.serve(target_loader=partial(load_application, settings, os.getpid()), wrap_loader=False)
     logger.info("stopped")
 

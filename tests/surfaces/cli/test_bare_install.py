@@ -1,4 +1,4 @@
-"""``pip install 'toolcrib[cli]'`` is enough for the command line: everything else may be missing."""
+"""``pip install '.[cli]'`` is enough for the command line: everything else may be missing."""
 
 import subprocess
 import sys

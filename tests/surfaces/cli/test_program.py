@@ -134,7 +134,8 @@ def test_without_its_packages_the_program_says_what_to_install(home: Path):
     hidden = "import sys; sys.modules['typer'] = None; from toolcrib.surfaces.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", hidden], check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
-    assert done.stderr == "toolcrib: the command line is not installed; run: pip install 'toolcrib[cli]'\n"
+    advice = "the command line is not installed; run in Toolcrib's folder: pip install '.[cli]'"
+    assert done.stderr == f"toolcrib: {advice}\n"
 
 
 def test_the_program_starts_without_loading_what_it_does_not_need():

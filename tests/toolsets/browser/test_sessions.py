@@ -81,7 +81,7 @@ async def test_without_playwright_the_result_says_what_to_install(
     monkeypatch.setitem(sys.modules, "playwright.async_api", None)
     result = await agent_of(BrowserSession()).try_("list_tabs")
     assert result.error_code == "missing_dependency"
-    assert "toolcrib[browser]" in (result.error or "")
+    assert "pip install '.[browser]'" in (result.error or "")
 
 
 async def test_a_session_starts_by_itself_and_leaves_nothing(chromium_path: str, web: Web, agent_of: Agents) -> None:

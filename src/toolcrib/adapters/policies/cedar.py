@@ -27,7 +27,7 @@ from toolcrib.ports import Decision, PolicyRequest
 try:
     import cedarpy
 except ImportError as error:
-    raise MissingDependencyError("cedarpy", "pip install 'toolcrib[server]'") from error
+    raise MissingDependencyError("cedarpy", extra="server") from error
 
 _log = logging.getLogger(__name__)
 _MAX_CACHED = 10_000

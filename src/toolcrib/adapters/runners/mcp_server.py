@@ -26,7 +26,7 @@ try:
     from mcp.client.streamable_http import streamable_http_client
     from mcp_types import CallToolResult, TextContent
 except ImportError as error:
-    raise MissingDependencyError("the MCP SDK", "pip install 'toolcrib[mcp]'") from error
+    raise MissingDependencyError("the MCP SDK", extra="mcp") from error
 
 
 @dataclass(eq=False)

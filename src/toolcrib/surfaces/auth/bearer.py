@@ -17,7 +17,7 @@ from toolcrib.core.roles import Principal, Role
 try:
     import jwt
 except ImportError:
-    raise MissingDependencyError("PyJWT", "pip install 'toolcrib[server]'") from None
+    raise MissingDependencyError("PyJWT", extra="server") from None
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 _REFETCH_SECONDS = 30.0

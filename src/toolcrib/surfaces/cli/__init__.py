@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from toolcrib.core.errors import Exit
+from toolcrib.core.errors import Exit, MissingDependencyError
 
 EXIT_INTERRUPTED = 130
 """What shells say of a program that Ctrl-C ended."""
@@ -27,7 +27,7 @@ def run(program: str, arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if error.name not in _NEEDED:
             raise
-        print(f"{program}: the command line is not installed; run: pip install 'toolcrib[cli]'", file=sys.stderr)
+        print(f"{program}: {MissingDependencyError('the command line', extra='cli')}", file=sys.stderr)
         return Exit.USAGE
     try:
         return int(run_app(program, sys.argv[1:] if arguments is None else arguments))

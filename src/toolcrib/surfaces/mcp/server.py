@@ -25,7 +25,7 @@ def build_server(toolbox: Toolbox) -> Server:
         from mcp import types
         from mcp.server import Server
     except ImportError:
-        raise MissingDependencyError("the MCP SDK", "pip install 'toolcrib[mcp]'") from None
+        raise MissingDependencyError("the MCP SDK", extra="mcp") from None
 
     async def list_tools(context: ServerRequestContext, params: PaginatedRequestParams | None) -> ListToolsResult:
         specs, cursor = await toolbox.page(params.cursor if params is not None else None, _principal(context))

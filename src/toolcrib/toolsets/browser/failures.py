@@ -28,7 +28,7 @@ def playwright_error() -> type[Exception]:
     try:
         from playwright.async_api import Error
     except ImportError:
-        raise MissingDependencyError("Playwright", "pip install 'toolcrib[browser]'") from None
+        raise MissingDependencyError("Playwright", extra="browser") from None
     return Error
 
 

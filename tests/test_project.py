@@ -1,0 +1,47 @@
+"""What surrounds the package: the lists of pinned packages, the words for installing, the commands that measure."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.documents import documents
+
+ROOT = Path(__file__).parents[1]
+LISTS = ["constraints.txt", "constraints-run.txt", "constraints-bench.txt"]
+_PIN = re.compile(r"^([a-z0-9._-]+)==(\S+)", re.MULTILINE)
+_PUBLISHED = re.compile(r"pip install '?toolcrib")
+
+
+def pins(name: str) -> set[tuple[str, str]]:
+    return set(_PIN.findall((ROOT / name).read_text(encoding="utf-8")))
+
+
+def test_the_service_needs_a_part_of_what_the_tests_need() -> None:
+    service, everything = pins("constraints-run.txt"), pins("constraints.txt")
+    assert service < everything
+    assert not {"playwright", "pyarrow", "pytest", "mypy"} & {name for name, _ in service}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_every_pin_has_a_hash_and_no_list_names_an_index(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert len(re.findall(r"^\S+==[^\n]* \\\n    --hash=sha256:", text, re.MULTILINE)) == len(_PIN.findall(text))
+    assert "://" not in text
+
+
+@pytest.mark.parametrize("page", documents(ROOT), ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_page_installs_toolcrib_as_if_it_were_published(page: Path) -> None:
+    assert not _PUBLISHED.search(page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("command", "printed"), [("measures", ["modules", "Any"]), ("walks", ["upload: 200", "check-compat: 200"])]
+)
+def test_a_measuring_command_measures(command: str, printed: list[str]) -> None:
+    script = [sys.executable, str(ROOT / "scripts" / command)]
+    done = subprocess.run(script, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [words for words in printed if not re.search(f"^{words}", done.stdout, re.MULTILINE)] == []
