@@ -114,7 +114,7 @@ def settings_page() -> str:
 
 def errors_page() -> str:
     from toolcrib.core import errors
-    from toolcrib.surfaces import errors as door_errors
+    from toolcrib.surfaces.http import errors as door_errors
 
     tree = (errors.__doc__ or "").split("\n\n")[1]
     lines = [
@@ -236,8 +236,8 @@ def _default(field: Any) -> str:
 
 def rest_page() -> str:
     from toolcrib import __version__
-    from toolcrib.surfaces.rest import ENDPOINTS
-    from toolcrib.surfaces.rest.openapi import describe
+    from toolcrib.surfaces.http.openapi import describe
+    from toolcrib.surfaces.service import ENDPOINTS
 
     description = describe(ENDPOINTS, __version__)
     lines = [

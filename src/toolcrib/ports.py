@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, Protocol, 
 
 if TYPE_CHECKING:
     from toolcrib.core.query import Filter
+    from toolcrib.core.roles import Principal
     from toolcrib.core.tokens import TokenRecord
 
 Action = Literal["create", "update", "delete", "run", "read"]
@@ -125,6 +126,15 @@ class Tokens(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+class Bearer(Protocol):
+    def verify(self, token: str) -> tuple[Principal, float]:
+        """Who a signed token is of, and when it expires. Raises UnauthenticatedError if it is not valid.
+
+        May fetch the issuer's keys, so async code asks in a thread.
+        """
+        ...
 
 
 # Store: tools that outlive the process

@@ -17,7 +17,7 @@ from toolcrib import (
     ToolValidationError,
 )
 from toolcrib.core.schema import compile_schema
-from toolcrib.surfaces.rest.endpoints import NAME_SCHEMA
+from toolcrib.surfaces.http.endpoints import NAME_SCHEMA
 
 JSON = st.recursive(
     st.none()

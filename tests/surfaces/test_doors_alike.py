@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.surfaces.rest.running import RunningService
+from tests.surfaces.http.running import RunningService
 
 from toolcrib import Binding, ToolNotFoundError, ToolRegistry, ToolSpec, open_catalogue
 from toolcrib.settings import load_settings

@@ -14,7 +14,7 @@ from toolcrib.settings import Settings
 if TYPE_CHECKING:
     from toolcrib.adapters.outbox import OutboxDeliverer
     from toolcrib.adapters.stores.codecs import Codec
-    from toolcrib.ports import AuditLog, Blobs, Index, Store, Tokens
+    from toolcrib.ports import AuditLog, Bearer, Blobs, Index, Store, Tokens
 
 _SCHEMES = ("memory:", "json:///path", "sqlite:///path", "mongodb://host/database")
 _MONGO = ("mongodb", "mongodb+srv")
@@ -81,6 +81,23 @@ def open_tokens(settings: Settings) -> Tokens:
     from toolcrib.adapters.tokens import SqliteTokens
 
     return SqliteTokens(settings.data_folder / "tokens.db")
+
+
+def open_bearer(settings: Settings) -> Bearer | None:
+    """Who verifies JWTs; None if the settings name no issuer."""
+    if not settings.jwt_issuer:
+        return None
+    from toolcrib.adapters.jwt import Issuer, JwtBearer
+
+    return JwtBearer(
+        Issuer(
+            settings.jwt_issuer,
+            settings.jwt_audience,
+            settings.jwt_keys,
+            settings.jwt_algorithms,
+            settings.jwt_role_claim,
+        )
+    )
 
 
 def open_blobs(settings: Settings) -> Blobs:

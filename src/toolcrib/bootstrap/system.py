@@ -13,7 +13,15 @@ from toolcrib.bootstrap.binding import Binder
 from toolcrib.bootstrap.local import find_plugins, known_names, shipped_tool
 from toolcrib.bootstrap.policies import open_policy
 from toolcrib.bootstrap.seals import open_seal
-from toolcrib.bootstrap.stores import open_audit, open_blobs, open_index, open_outbox, open_store, open_tokens
+from toolcrib.bootstrap.stores import (
+    open_audit,
+    open_bearer,
+    open_blobs,
+    open_index,
+    open_outbox,
+    open_store,
+    open_tokens,
+)
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.call import Calls
 from toolcrib.calling.recording import Recorder
@@ -27,7 +35,7 @@ from toolcrib.settings import Settings, load_settings
 if TYPE_CHECKING:
     from toolcrib.adapters.outbox import OutboxDeliverer
     from toolcrib.adapters.sealing import StoreSeal
-    from toolcrib.ports import AuditLog, Blobs, Policy, Store, Tokens
+    from toolcrib.ports import AuditLog, Bearer, Blobs, Policy, Store, Tokens
     from toolcrib.registry import ToolRegistry
 
 
@@ -57,6 +65,10 @@ class System:
     @cached_property
     def tokens(self) -> Tokens:
         return self._closing.enter_context(closing(open_tokens(self.settings)))
+
+    @cached_property
+    def bearer(self) -> Bearer | None:
+        return open_bearer(self.settings)
 
     @cached_property
     def blobs(self) -> Blobs:

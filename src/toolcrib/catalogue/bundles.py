@@ -16,6 +16,7 @@ from toolcrib.catalogue.creator import checked_spec
 from toolcrib.catalogue.entries import Entry
 from toolcrib.core.errors import ToolcribError, ToolExistsError, UnavailableError
 from toolcrib.core.query import Filter, parse
+from toolcrib.core.roles import Who
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.bundle import Bundle, BundleLimits, blob_key, bundle_digest, read_bundle
 from toolcrib.formats.toolentry import entry_to_spec
@@ -33,7 +34,7 @@ def ingest(
     link_for: Callable[[str], str],
     replace: bool = False,
     force: bool = False,
-    principal: str = "",
+    principal: Who = "",
     limits: BundleLimits | None = None,
 ) -> Entry:
     """Publish the bundle in the file at ``path``; ``link_for`` makes the address of the code from its digest.

@@ -14,8 +14,9 @@ from toolcrib.bootstrap import System, open_system
 from toolcrib.catalogue import Catalogue
 from toolcrib.core.errors import ToolcribError
 from toolcrib.settings import Settings
-from toolcrib.surfaces.auth.origins import is_loopback
-from toolcrib.surfaces.serve import access_of, bearer_of, shown
+from toolcrib.surfaces.http.gate import Access
+from toolcrib.surfaces.http.origins import is_loopback
+from toolcrib.surfaces.logs import without_secrets
 
 Health = Literal["ok", "warning", "failed"]
 _LITTLE_SPACE = 1 << 30
@@ -79,7 +80,7 @@ def _of_catalogue(system: System) -> list[Check]:
 
 def _store(catalogue: Catalogue, settings: Settings) -> tuple[Health, str]:
     catalogue.store.ping()
-    return "ok", f"{shown(settings.store_url)} holds {len(catalogue)} tools"
+    return "ok", f"{without_secrets(settings.store_url)} holds {len(catalogue)} tools"
 
 
 def _audit(catalogue: Catalogue) -> tuple[Health, str]:
@@ -107,7 +108,7 @@ def _outbox(catalogue: Catalogue) -> tuple[Health, str]:
 
 
 def _blobs(system: System) -> tuple[Health, str]:
-    blobs, where = system.blobs, shown(system.settings.blobs_url)
+    blobs, where = system.blobs, without_secrets(system.settings.blobs_url)
     key = f"doctor/{uuid.uuid4().hex}"
     blobs.put(key, io.BytesIO(b"probe"))
     try:
@@ -120,11 +121,10 @@ def _blobs(system: System) -> tuple[Health, str]:
 
 def _access(system: System) -> tuple[Health, str]:
     settings = system.settings
-    access = access_of(settings, system.tokens)
-    bearer_of(settings)
+    access, jwts = Access.of(settings, system.tokens), system.bearer
     count = len(system.tokens.all())
     if access.open_to_local:
         return "ok", f"bound to {settings.host}: open to every program of this machine, closed to all others"
     if not is_loopback(settings.host) and not settings.public_url.startswith("https://"):
         return "warning", f"{count} tokens; set public_url to the https address of the proxy in front"
-    return "ok", f"credentials are required; {count} tokens{', and JWTs' if settings.jwt_issuer else ''}"
+    return "ok", f"credentials are required; {count} tokens{', and JWTs' if jwts else ''}"

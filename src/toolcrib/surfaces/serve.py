@@ -1,4 +1,4 @@
-"""``toolcrib serve``: from settings to a running service, and to its end.
+"""``toolcrib serve``: the service as processes, from its start to its end.
 
 A parent process watches over the workers; each worker opens its own catalogue. SIGTERM and SIGINT end it gracefully:
 no new connections, requests under way are answered, the stores are closed.
@@ -6,7 +6,6 @@ no new connections, requests under way are answered, the stores are closed.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import logging.config
 import multiprocessing
@@ -16,33 +15,25 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from toolcrib import __version__
 from toolcrib.bootstrap import System, open_system, seed_samples
-from toolcrib.calling.blocking import in_thread
-from toolcrib.catalogue.bundles import collect_orphans
-from toolcrib.core.errors import MissingDependencyError, SettingsError, ToolcribError, UnavailableError
-from toolcrib.core.roles import Role
-from toolcrib.ports import Tokens
+from toolcrib.core.errors import MissingDependencyError, SettingsError, UnavailableError
 from toolcrib.settings import Settings
-from toolcrib.surfaces.auth import Access, Guard
-from toolcrib.surfaces.logs import log_config
+from toolcrib.surfaces.http.gate import Access, Gate
+from toolcrib.surfaces.logs import log_config, without_secrets
 
 if TYPE_CHECKING:
-    from toolcrib.surfaces.auth.bearer import Bearer
-    from toolcrib.surfaces.mcp import HttpDoor
-    from toolcrib.surfaces.rest import Application
+    from toolcrib.surfaces.http.application import Application
 
 logger = logging.getLogger("toolcrib.serve")
 
 _SHUTDOWN_SECONDS = 30
 _HEADER_MILLISECONDS = 10_000
 _PARENT_SECONDS = 1.0
-_ORPHAN_SECONDS = 3600.0
 _ADDRESSES = {"/": "catalogue", "/docs": "REST API", "/graphql": "GraphQL", "/mcp": "MCP", "/help": "guides"}
 
 
@@ -75,11 +66,20 @@ def serve(settings: Settings, *, sample: bool = False) -> None:
         respawn_failed_workers=True,
         workers_kill_timeout=_SHUTDOWN_SECONDS,
     )
-    logger.info("toolcrib %s at %s, tools in %s", __version__, settings.service_url, shown(settings.store_url))
+    logger.info(
+        "toolcrib %s at %s, tools in %s", __version__, settings.service_url, without_secrets(settings.store_url)
+    )
     for path, what in _ADDRESSES.items():
         logger.info("%-10s %s%s", what, settings.service_url, path)
     server.serve(target_loader=partial(load_application, settings, os.getpid()), wrap_loader=False)
     logger.info("stopped")
+
+
+async def serve_mcp(system: System) -> None:
+    """Serve plugins and kept tools to one MCP client on standard input and output, until it leaves."""
+    from toolcrib.surfaces.mcp import Toolbox, serve_stdio
+
+    await serve_stdio(Toolbox(system.calls, registry=system.plugins, catalogue=system.catalogue))
 
 
 def check_start(settings: Settings, *, sample: bool = False) -> None:
@@ -88,8 +88,7 @@ def check_start(settings: Settings, *, sample: bool = False) -> None:
 
     _check_port(settings.host, settings.port)
     with open_system(settings) as system:
-        access_of(settings, system.tokens)
-        bearer_of(settings)
+        Gate(Access.of(settings, system.tokens), system.tokens, system.bearer)
         system.seal.require()
         system.catalogue.store.ping()
         if sample:
@@ -102,115 +101,13 @@ def load_application(settings: Settings, parent: int = 0) -> Application:
     """The application of one worker process."""
     if parent:
         _leave_with_parent(parent)
+    from toolcrib.surfaces.service import application
+
     return application(settings)
 
 
-def application(settings: Settings) -> Application:
-    """The whole service as an ASGI application; its lifespan closes what it opened."""
-    from toolcrib.surfaces.rest import Limits, Service, create_application
-    from toolcrib.surfaces.rest.metrics import Metrics
-
-    system = open_system(settings)
-    service = Service(
-        catalogue=system.catalogue,
-        calls=system.calls,
-        guard=Guard(access_of(settings, system.tokens), system.tokens, bearer_of(settings)),
-        spool=settings.data_folder / "incoming",
-        public_url=settings.service_url,
-        metrics=Metrics(__version__),
-        blobs=system.blobs,
-        audit=system.audit,
-        limits=Limits(json_bytes=settings.max_body_bytes, upload_bytes=settings.max_upload_bytes),
-        version=__version__,
-        log_requests=settings.log_requests,
-    )
-    door = _mcp_door(system)
-    start, stop = _lifetime(system, door)
-    return create_application(
-        service, mounts={"/mcp": (Role.PUBLISHER, door)} if door else None, start=start, stop=stop
-    )
-
-
-def _mcp_door(system: System) -> HttpDoor | None:
-    """The MCP door where its SDK is installed; the service does without it otherwise."""
-    from toolcrib.surfaces.mcp import CatalogueToolbox, HttpDoor
-
-    try:
-        return HttpDoor(CatalogueToolbox(system.catalogue, system.calls))
-    except MissingDependencyError:
-        return None
-
-
-def access_of(settings: Settings, tokens: Tokens) -> Access:
-    """Who may come in; SettingsError where everybody could."""
-    return Access.for_binding(
-        settings.host,
-        settings.auth,
-        has_credentials=bool(settings.jwt_issuer) or bool(tokens.all()),
-        hosts=settings.allowed_hosts,
-        origins=settings.allowed_origins,
-        trusted_proxies=frozenset(settings.trusted_proxies),
-        rate=settings.rate,
-        burst=settings.burst,
-    )
-
-
-def bearer_of(settings: Settings) -> Bearer | None:
-    if not settings.jwt_issuer:
-        return None
-    from toolcrib.surfaces.auth.bearer import Bearer, Issuer
-
-    return Bearer(
-        Issuer(
-            settings.jwt_issuer,
-            settings.jwt_audience,
-            settings.jwt_keys,
-            settings.jwt_algorithms,
-            settings.jwt_role_claim,
-        )
-    )
-
-
-def _lifetime(
-    system: System, door: HttpDoor | None
-) -> tuple[Callable[[], Awaitable[None]], Callable[[], Awaitable[None]]]:
-    background: list[asyncio.Task[None]] = []
-
-    async def start() -> None:
-        if door is not None:
-            await door.open()
-        background.append(asyncio.create_task(_collect_orphans(system)))
-        if system.outbox is not None:
-            system.outbox.start()
-
-    async def stop() -> None:
-        for task in background:
-            task.cancel()
-        await asyncio.gather(*background, return_exceptions=True)
-        if door is not None:
-            await door.close()
-        if system.outbox is not None:
-            await in_thread(system.outbox.stop)
-        await in_thread(system.close)
-
-    return start, stop
-
-
-async def _collect_orphans(system: System) -> None:
-    """Bundles that no tool names: left by a crash between the blob and the record."""
-    while True:
-        await asyncio.sleep(_ORPHAN_SECONDS)
-        try:
-            removed = await in_thread(collect_orphans, system.blobs, system.store)
-        except ToolcribError as error:
-            logger.warning("orphaned bundles could not be collected: %s", error)
-        else:
-            if removed:
-                logger.info("removed %d bundles that no tool names", len(removed))
-
-
 def _check_port(host: str, port: int) -> None:
-    """Raises where somebody listens there already: the server itself would share the port with them."""
+    """Raises if somebody listens there already: the server itself would share the port with them."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
@@ -235,10 +132,3 @@ def _leave_with_parent(parent: int) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=watch, name="parent-watch", daemon=True).start()
-
-
-def shown(url: str) -> str:
-    """An address without the password in it."""
-    from toolcrib.surfaces.logs import without_secrets
-
-    return without_secrets(url)

@@ -13,11 +13,13 @@ import httpx
 import pytest
 
 from toolcrib import Binding, ToolRegistry, ToolSpec, tool
+from toolcrib.adapters.audit.memory import MemoryAudit
 from toolcrib.adapters.stores.memory import MemoryStore
 from toolcrib.calling.call import Calls
+from toolcrib.calling.recording import Recorder
 from toolcrib.catalogue import Catalogue
 from toolcrib.define import as_tool
-from toolcrib.surfaces.mcp import CatalogueToolbox, RegistryToolbox, build_server
+from toolcrib.surfaces.mcp import Toolbox, build_server
 
 mcp = pytest.importorskip("mcp")
 
@@ -35,6 +37,10 @@ async def wipe() -> None:
     """Wipe."""
 
 
+def live(registry: ToolRegistry) -> Toolbox:
+    return Toolbox(Calls(registry.get), registry=registry)
+
+
 async def ask(toolbox: Any) -> tuple[list[Any], Any, Any, Any]:
     from mcp import Client
 
@@ -49,7 +55,7 @@ async def ask(toolbox: Any) -> tuple[list[Any], Any, Any, Any]:
 
 
 async def test_a_registry_through_the_door() -> None:
-    tools, good, wrong, refused = await ask(RegistryToolbox(ToolRegistry([add, wipe])))
+    tools, good, wrong, refused = await ask(live(ToolRegistry([add, wipe])))
     assert [each.name for each in tools] == ["add", "wipe"]
     assert tools[0].input_schema["required"] == ["a"] and tools[0].output_schema is not None
     assert good.structured_content == {"result": 3} and not good.is_error
@@ -62,9 +68,42 @@ async def test_a_catalogue_hands_out_what_it_can_run() -> None:
     for made in (add, wipe):
         catalogue.publish(as_tool(made).spec.with_changes(binding=Binding(python=f"somewhere:{made.name}")))
     catalogue.publish(ToolSpec(name="only-described", description="Nothing runs it."))
-    tools, good, wrong, _ = await ask(CatalogueToolbox(catalogue, Calls(catalogue.tool)))
+    tools, good, wrong, _ = await ask(Toolbox(Calls(catalogue.tool), catalogue=catalogue))
     assert [each.name for each in tools] == ["add", "wipe"]
     assert good.structured_content == {"result": 3} and wrong.is_error
+
+
+async def test_live_and_kept_tools_in_one_toolbox() -> None:
+    """Of two tools of one name the live one counts, and each call is on record once."""
+    from mcp import Client
+
+    @tool(name="add", description="Another sum.")
+    async def kept_add(a: int, b: int = 1) -> int:
+        return -(a + b)
+
+    @tool
+    async def twice(a: int) -> int:
+        """Double."""
+        return 2 * a
+
+    bound = {"add": as_tool(kept_add), "twice": as_tool(twice)}
+    audit = MemoryAudit()
+    catalogue = Catalogue(MemoryStore(), bind=lambda spec: bound[spec.name])
+    for made in bound.values():
+        catalogue.publish(made.spec.with_changes(binding=Binding(python=f"somewhere:{made.name}")))
+    registry = ToolRegistry([add])
+    toolbox = Toolbox(Calls(catalogue.tool, recorder=Recorder(audit)), registry=registry, catalogue=catalogue)
+    async with Client(build_server(toolbox)) as client:
+        first = await client.list_tools()
+        second = await client.list_tools(cursor=first.next_cursor)
+        assert [each.name for each in (*first.tools, *second.tools)] == ["add", "twice"]
+        assert second.next_cursor is None
+        assert (await client.call_tool("add", {"a": 2})).structured_content == {"result": 3}
+        assert (await client.call_tool("twice", {"a": 2})).structured_content == {"result": 4}
+        assert (await client.call_tool("nobody", {})).is_error
+    recorded = [(event.tool, event.outcome) for event in reversed(audit.events())]
+    ends = {"add": "done", "twice": "done", "nobody": "failed"}
+    assert recorded == [(name, outcome) for name in ends for outcome in ("attempt", ends[name])]
 
 
 async def test_many_tools_come_in_pages() -> None:
@@ -74,7 +113,7 @@ async def test_many_tools_come_in_pages() -> None:
 
     registry = ToolRegistry([tool(name=f"t{n}", description="T.")(run) for n in range(450)])
     names: list[str] = []
-    async with Client(build_server(RegistryToolbox(registry))) as client:
+    async with Client(build_server(live(registry))) as client:
         page = await client.list_tools()
         names.extend(each.name for each in page.tools)
         while page.next_cursor:

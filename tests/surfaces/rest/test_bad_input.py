@@ -10,11 +10,11 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.surfaces.rest.bundles import SPEC, bundle, code_zip, zipped
-from tests.surfaces.rest.conftest import Serve, app_of
+from tests.surfaces.conftest import Serve
+from tests.surfaces.http.bundles import SPEC, bundle, code_zip, zipped
 
 from toolcrib.settings import Settings
-from toolcrib.surfaces.rest import Limits
+from toolcrib.surfaces.http.bodies import Limits
 
 PROBLEM = {"type", "title", "status", "detail", "code"}
 
@@ -236,8 +236,8 @@ async def test_paths_and_methods_that_are_not_there(client: httpx.AsyncClient) -
     check(await client.get(f"/bundles/{'0' * 64}/tool.zip"), 404)
 
 
-async def test_bodies_that_come_too_slowly(client: httpx.AsyncClient) -> None:
-    app_of(client).service.limits = Limits(json_seconds=0.3, upload_seconds=1.0, stall_seconds=0.3)
+async def test_bodies_that_come_too_slowly(serve: Serve, settings: Settings) -> None:
+    client = await serve(settings, limits=Limits(json_seconds=0.3, upload_seconds=1.0, stall_seconds=0.3))
 
     async def dripping(pause: float, begin: bytes = b" ") -> Any:
         yield begin

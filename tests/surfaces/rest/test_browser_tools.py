@@ -8,8 +8,8 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.surfaces.rest.conftest import Serve, app_of
-from tests.surfaces.rest.running import RunningService
+from tests.surfaces.conftest import Serve, system_of
+from tests.surfaces.http.running import RunningService
 
 from toolcrib.settings import Settings
 from toolcrib.toolsets.browser import browser_specs
@@ -68,7 +68,7 @@ async def test_the_application_is_fenced_without_its_server(
     inside, asked = neighbour
     client = await serve(settings)
     goto = next(spec for spec in browser_specs() if spec.name == "goto")
-    app_of(client).service.catalogue.publish(goto)
+    system_of(client).catalogue.publish(goto)
     answer = await client.post("/tools/goto/run", json={"arguments": {"url": inside.replace("localhost", host)}})
     assert answer.json()["error_code"] == "domain_denied"
     assert "is not a public address" in answer.json()["error"]

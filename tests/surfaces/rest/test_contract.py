@@ -6,8 +6,8 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.surfaces.rest.bundles import MANUAL, SPEC, bundle, code_zip
-from tests.surfaces.rest.conftest import Serve
+from tests.surfaces.conftest import Serve
+from tests.surfaces.http.bundles import MANUAL, SPEC, bundle, code_zip
 
 from toolcrib.settings import Settings
 

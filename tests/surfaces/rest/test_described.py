@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import jsonschema_rs
 import pytest
-from tests.surfaces.rest.running import RunningService
+from tests.surfaces.http.running import RunningService
 
-from toolcrib.surfaces.rest import ENDPOINTS
+from toolcrib.surfaces.service import ENDPOINTS
 
 pytestmark = pytest.mark.xdist_group("service-process")
 

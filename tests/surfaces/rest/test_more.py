@@ -6,27 +6,28 @@ from typing import Any
 import httpx
 import pytest
 from tests.support.s3 import S3Server
-from tests.surfaces.rest.bundles import SPEC, bundle, code_zip
-from tests.surfaces.rest.conftest import Serve, app_of
+from tests.surfaces.conftest import Serve, system_of
+from tests.surfaces.http.bundles import SPEC, bundle, code_zip
 
 from toolcrib.settings import Settings
+from toolcrib.surfaces.rest import RenderedEntries
 
 TEXT_IN = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 
 
 def python_tool(name: str, **changes: Any) -> dict[str, Any]:
-    """An entry that runs a function of tests.surfaces.rest.runnable."""
+    """An entry that runs a function of tests.surfaces.http.runnable."""
     return {
         "tool_id": name,
         "tool_search_description": f"{name} for tests",
         "tool_api_spec": {"input": changes.pop("input", {"type": "object"})},
-        "tool_metadata": {"toolcrib": {"binding": {"python": f"tests.surfaces.rest.runnable:{name}"}, **changes}},
+        "tool_metadata": {"toolcrib": {"binding": {"python": f"tests.surfaces.http.runnable:{name}"}, **changes}},
     }
 
 
 @pytest.fixture
 async def client(serve: Serve, settings: Settings) -> httpx.AsyncClient:
-    return await serve(settings.with_changes("test", python_modules=("tests.surfaces.rest.runnable",)))
+    return await serve(settings.with_changes("test", python_modules=("tests.surfaces.http.runnable",)))
 
 
 async def create(client: httpx.AsyncClient, entry: dict[str, Any]) -> httpx.Response:
@@ -276,7 +277,7 @@ async def test_metrics_count(client: httpx.AsyncClient) -> None:
 
 async def test_not_ready_without_its_store(client: httpx.AsyncClient) -> None:
     assert (await client.get("/readyz")).json() == {"status": "ready"}
-    app_of(client).service.catalogue.store.close()
+    system_of(client).catalogue.store.close()
     answer = await client.get("/readyz")
     assert (answer.status_code, answer.json()["code"]) == (503, "store_failed")
     assert "retry-after" in answer.headers
@@ -299,19 +300,16 @@ async def test_two_services_on_one_database_never_show_old_answers(serve: Serve,
 
 
 async def test_rendered_answers_are_bounded(serve: Serve, settings: Settings) -> None:
-    from toolcrib.surfaces.rest.asking import entry_bytes
-    from toolcrib.surfaces.rest.rendered import RenderedEntries
-
     client = await serve(settings)
     for number in range(20):
         await create(client, {"tool_id": f"t{number}", "tool_man_page_doc": "x" * 1000})
-    rendered = RenderedEntries(app_of(client).service.catalogue, entry_bytes, 10_000)
+    catalogue = system_of(client).catalogue
+    rendered = RenderedEntries(catalogue, 10_000)
     for _ in range(3):
         for number in range(20):
-            body = rendered.get(f"t{number}")[0]
+            body = rendered.get(catalogue, f"t{number}")[0]
             assert f'"tool_id":"t{number}"'.encode() in body
-    assert 0 < len(rendered._kept) < 10
-    assert rendered._bytes <= 10_000
+            assert 1000 < rendered.kept_bytes <= 10_000
 
 
 async def test_code_in_s3_is_handed_out_by_a_presigned_address(

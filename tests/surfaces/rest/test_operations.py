@@ -12,8 +12,8 @@ import pytest
 from opentelemetry import trace
 from tests.support.processes import free_port
 from tests.support.receiver import receiving
-from tests.surfaces.rest.bundles import bundle, code_zip
-from tests.surfaces.rest.conftest import Serve
+from tests.surfaces.conftest import Serve, system_of
+from tests.surfaces.http.bundles import bundle, code_zip
 
 from toolcrib.adapters.tokens import SqliteTokens
 from toolcrib.bootstrap import open_catalogue, open_tokens
@@ -66,7 +66,7 @@ async def test_a_backup_comes_back_in_any_store(
     tokens = open_tokens(other)
     assert tokens.find(record.digest) == record
     tokens.close()
-    assert again.app.service.catalogue.credentials("a") == {"key": "secret"}  # type: ignore[attr-defined]
+    assert system_of(again).catalogue.credentials("a") == {"key": "secret"}
     with pytest.raises(ConflictError, match="empty"):
         restore(other, tmp_path / "saved.zip")
     with pytest.raises(SettingsError, match="this process has no key"):  # the store is told which key it needs
@@ -203,9 +203,9 @@ class _Tracer(trace.NoOpTracer):
         yield self.spans[-1]
 
 
-async def test_requests_are_traced(client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_requests_are_traced(serve: Serve, settings: Settings) -> None:
     tracer = _Tracer()
-    monkeypatch.setattr("toolcrib.surfaces.rest.application._tracer", tracer)
+    client = await serve(settings, tracer=tracer)
     await client.post("/tools", json={"tool_id": "a"})
     await client.get("/tools/a/history")
     assert [(span.name, span.attributes["http.response.status_code"]) for span in tracer.spans] == [

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import Page, async_playwright, expect
-from tests.surfaces.rest.running import RunningService
+from tests.surfaces.http.running import RunningService
 
 
 @pytest.fixture

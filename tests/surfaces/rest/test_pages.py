@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 from playwright.sync_api import Page, Route, expect, sync_playwright
-from tests.surfaces.rest.running import RunningService
+from tests.surfaces.http.running import RunningService
 
 pytestmark = pytest.mark.xdist_group("service-process")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.docs.documents import blocks
-from tests.surfaces.rest.running import RunningService
+from tests.surfaces.http.running import RunningService
 
 pytestmark = pytest.mark.xdist_group("service-process")
 

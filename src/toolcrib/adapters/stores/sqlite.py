@@ -17,7 +17,6 @@ from toolcrib.adapters.sqlite import BUSY_SECONDS, connect, explained, failure, 
 from toolcrib.adapters.stores.changes import check_after, document_text
 from toolcrib.adapters.stores.sqlite_query import Lengths, Selection, select
 from toolcrib.adapters.stores.sqlite_schema import migrate
-from toolcrib.adapters.stores.sqlite_watch import CommitWatch
 from toolcrib.adapters.stores.sqlite_write import ChangeWriter
 from toolcrib.core.errors import StoreError
 from toolcrib.core.json import is_unicode
@@ -53,7 +52,7 @@ class SqliteStore:
             except BaseException:
                 self._writer.close()
                 raise
-            self._watch = CommitWatch(connect(self.path), self.path)
+            self._watch = connect(self.path)  # never writes: SQLite tells a connection of the commits of others alone
 
     # Reading
 
@@ -71,9 +70,8 @@ class SqliteStore:
         return None if row is None else _record(row)
 
     def generation(self) -> object:
-        """Equal values: nothing was written between the two calls, by anybody."""
         try:
-            return self._watch.generation()
+            return self._watch.execute("PRAGMA data_version").fetchone()
         except sqlite3.Error as error:
             raise failure(_WHAT, self.path, error) from error
 

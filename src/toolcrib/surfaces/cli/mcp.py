@@ -17,15 +17,7 @@ def mcp(ctx: typer.Context, store: StoreOption = "") -> None:
 
     from toolcrib.bootstrap import address_rules
     from toolcrib.core.addresses import fence
-    from toolcrib.registry import ToolRegistry
-    from toolcrib.surfaces.mcp import CatalogueToolbox, JoinedToolbox, serve_stdio
+    from toolcrib.surfaces.serve import serve_mcp
 
     with invocation(ctx, store).system() as system, fence(address_rules(system.settings)):
-        calls, catalogue = system.calls, system.catalogue
-        registry = ToolRegistry(
-            system.plugins.get_all(),
-            highest_safety_level=calls.highest_safety_level,
-            policy=catalogue.policy,
-            audit=catalogue.audit,
-        )
-        asyncio.run(serve_stdio(JoinedToolbox(registry, CatalogueToolbox(catalogue, calls))))
+        asyncio.run(serve_mcp(system))

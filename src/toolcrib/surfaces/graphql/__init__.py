@@ -1,5 +1,5 @@
-"""``tools(query: JSON)`` and ``tool(tool_id)``, with the names of ``ToolEntry``."""
+"""The GraphQL door: ``tools(query: JSON)`` and ``tool(tool_id)``, with the names of ``ToolEntry``."""
 
-from toolcrib.surfaces.graphql.execution import GraphQL, Reader
+from toolcrib.surfaces.graphql.door import ENDPOINTS, Graphs
 
-__all__ = ["GraphQL", "Reader"]
+__all__ = ["ENDPOINTS", "Graphs"]

@@ -19,9 +19,9 @@ from graphql import (
 )
 
 from toolcrib.core.errors import InvalidQueryError, ToolcribError, answer_for
-from toolcrib.surfaces.errors import RequestError
 from toolcrib.surfaces.graphql.limits import MAX_TOKENS, check_cost, check_shape
 from toolcrib.surfaces.graphql.schema import SCHEMA, Reader
+from toolcrib.surfaces.http.errors import RequestError
 
 _log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from graphql import (
 )
 
 from toolcrib.core.errors import InvalidQueryError
-from toolcrib.surfaces.graphql.schema import DEFAULT_LIMIT
+from toolcrib.surfaces.http.parameters import DEFAULT_LIMIT
 
 MAX_TOKENS = 4_000
 MAX_DEPTH = 15

@@ -19,10 +19,8 @@ from graphql import (
 from pydantic_core import from_json
 
 from toolcrib.core.errors import InvalidQueryError
-from toolcrib.surfaces.fields import ENTRY_FIELDS
-
-DEFAULT_LIMIT = 1000
-MAX_LIMIT = 10_000
+from toolcrib.surfaces.http.fields import ENTRY_FIELDS
+from toolcrib.surfaces.http.parameters import DEFAULT_LIMIT, MAX_LIMIT
 
 
 class Reader(Protocol):
@@ -93,9 +91,7 @@ SCHEMA = GraphQLSchema(
             "tools": GraphQLField(
                 GraphQLNonNull(GraphQLList(GraphQLNonNull(TOOL_ENTRY))),
                 args={
-                    "query": GraphQLArgument(
-                        JSON, description="A MongoDB-style filter; every tool where it is absent."
-                    ),
+                    "query": GraphQLArgument(JSON, description="A MongoDB-style filter; every tool if it is absent."),
                     "limit": GraphQLArgument(
                         GraphQLNonNull(GraphQLInt),
                         default_value=DEFAULT_LIMIT,

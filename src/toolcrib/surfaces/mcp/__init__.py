@@ -1,6 +1,6 @@
 """The Model Context Protocol's door: the same tools, run along the same path. Only this package knows the SDK."""
 
 from toolcrib.surfaces.mcp.server import HttpDoor, build_server, serve_stdio
-from toolcrib.surfaces.mcp.toolbox import CatalogueToolbox, JoinedToolbox, RegistryToolbox, Toolbox
+from toolcrib.surfaces.mcp.toolbox import Toolbox
 
-__all__ = ["CatalogueToolbox", "HttpDoor", "JoinedToolbox", "RegistryToolbox", "Toolbox", "build_server", "serve_stdio"]
+__all__ = ["HttpDoor", "Toolbox", "build_server", "serve_stdio"]

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
-from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING
 
 from toolcrib import __version__
 from toolcrib.core.errors import MissingDependencyError
 from toolcrib.core.roles import NOBODY, Principal
 from toolcrib.formats import handover, render_result
+from toolcrib.surfaces.http.gate import PRINCIPAL
 from toolcrib.surfaces.mcp.toolbox import Toolbox
 
 if TYPE_CHECKING:
     from mcp.server import Server, ServerRequestContext
     from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams
-
-Asgi = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
+    from starlette.types import Receive, Scope, Send
 
 
 def build_server(toolbox: Toolbox) -> Server:
@@ -42,7 +41,7 @@ def build_server(toolbox: Toolbox) -> Server:
 def _principal(context: ServerRequestContext) -> Principal:
     """Who the gate in front of the HTTP door let in; over standard input it is whoever started us."""
     scope = getattr(context.request, "scope", None) or {}
-    principal: Principal = scope.get("toolcrib.principal", NOBODY)
+    principal: Principal = scope.get(PRINCIPAL, NOBODY)
     return principal
 
 
@@ -56,7 +55,7 @@ async def serve_stdio(toolbox: Toolbox) -> None:
 
 
 class HttpDoor:
-    """The door as an ASGI application; ``open`` it before the first request and ``close`` it after the last.
+    """The door as an ASGI application, while :meth:`running`.
 
     Stateless: every request stands alone, so several processes can answer the same client. ``Host`` and ``Origin``
     are checked by the gate that stands in front of every HTTP door.
@@ -67,13 +66,9 @@ class HttpDoor:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
         self._manager = StreamableHTTPSessionManager(app=server, json_response=True, stateless=True)
-        self._stack = AsyncExitStack()
 
-    async def open(self) -> None:
-        await self._stack.enter_async_context(self._manager.run())
+    def running(self) -> AbstractAsyncContextManager[None]:
+        return self._manager.run()
 
-    async def close(self) -> None:
-        await self._stack.aclose()
-
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._manager.handle_request(scope, receive, send)

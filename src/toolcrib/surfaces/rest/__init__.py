@@ -1,41 +1,36 @@
-"""The REST door, with GraphQL at ``/graphql``: one ASGI application."""
+"""The REST door: one file a resource, each with its part of the table of endpoints."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-
-from toolcrib.core.roles import Role
-from toolcrib.surfaces.rest import code, graphs, queries, status, tools, using, versions
-from toolcrib.surfaces.rest.answers import json_bytes
-from toolcrib.surfaces.rest.application import Application, Mounted
-from toolcrib.surfaces.rest.asking import entry_bytes
-from toolcrib.surfaces.rest.endpoints import Endpoint
-from toolcrib.surfaces.rest.openapi import describe
-from toolcrib.surfaces.rest.rendered import RenderedEntries
-from toolcrib.surfaces.rest.service import Limits, Service
-
-__all__ = ["ENDPOINTS", "Application", "Limits", "Service", "create_application"]
-
-ENDPOINTS: tuple[Endpoint, ...] = (
-    *tools.ENDPOINTS,
-    *queries.ENDPOINTS,
-    *using.ENDPOINTS,
-    *versions.ENDPOINTS,
-    *code.ENDPOINTS,
-    *graphs.ENDPOINTS,
-    *status.ENDPOINTS,
+from toolcrib.surfaces.http.endpoints import Endpoint
+from toolcrib.surfaces.rest import (
+    audit,
+    bundles,
+    definitions,
+    health,
+    pages,
+    queries,
+    runs,
+    search,
+    stacking,
+    tools,
+    versions,
 )
+from toolcrib.surfaces.rest.rendered import RenderedEntries
+from toolcrib.surfaces.rest.service import Service
 
+__all__ = ["ENDPOINTS", "RenderedEntries", "Service"]
 
-def create_application(
-    service: Service,
-    *,
-    mounts: Mapping[str, tuple[Role | None, Mounted]] | None = None,
-    start: Callable[[], Awaitable[None]] | None = None,
-    stop: Callable[[], Awaitable[None]] | None = None,
-) -> Application:
-    """The whole service. ``start`` and ``stop`` run before the first and after the last request."""
-    described = describe(ENDPOINTS, service.version)
-    endpoints = (*ENDPOINTS, status.openapi_endpoint(json_bytes(described)))
-    rendered = RenderedEntries(service.catalogue, entry_bytes, service.limits.rendered_bytes)
-    return Application(service, endpoints, rendered, mounts=mounts, start=start, stop=stop)
+ENDPOINTS: tuple[Endpoint[Service], ...] = (
+    *search.ENDPOINTS,  # before the tools: one may be called 'search'
+    *tools.ENDPOINTS,
+    *runs.ENDPOINTS,
+    *queries.ENDPOINTS,
+    *definitions.ENDPOINTS,
+    *stacking.ENDPOINTS,
+    *versions.ENDPOINTS,
+    *bundles.ENDPOINTS,
+    *audit.ENDPOINTS,
+    *health.ENDPOINTS,
+    *pages.ENDPOINTS,
+)

@@ -1,78 +1,26 @@
-"""How REST answers: JSON, and problems as RFC 9457 has them."""
+"""Tools as REST answers them: one, or a page with the link to the next."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from typing import Any
+from urllib.parse import urlencode
 
-from pydantic_core import to_json
+from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.core.errors import (
-    UNEXPECTED,
-    BreakingChangeError,
-    InvalidArgumentsError,
-    ToolcribError,
-    ToolInUseError,
-    UnauthenticatedError,
-    answer_for,
-)
-from toolcrib.surfaces.errors import MethodNotAllowedError, RateLimitedError
-
-_MAX_DETAIL = 1000
+from toolcrib.catalogue import Entry, Page
+from toolcrib.formats.toolentry import document_to_entry
+from toolcrib.surfaces.http.problems import json_answer
 
 
-def json_bytes(value: Any) -> bytes:
-    return to_json(value, inf_nan_mode="null", serialize_unknown=True)
+def entry_answer(entry: Entry) -> Response:
+    return json_answer(document_to_entry(entry.document), headers={"etag": f'"{entry.etag}"'})
 
 
-def json_answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(json_bytes(value), status, dict(headers or {}), media_type="application/json")
-
-
-def problem_of(error: BaseException) -> dict[str, Any]:
-    """An error as problem JSON. An unexpected one keeps its text to itself."""
-    if not isinstance(error, ToolcribError):
-        return {
-            "type": "about:blank",
-            "title": UNEXPECTED.title,
-            "status": UNEXPECTED.http,
-            "detail": "something went wrong in the service; its log has the reason",
-            "code": "error",
-        }
-    answer = answer_for(error)
-    detail = str(error)
-    problem = {
-        "type": "about:blank",
-        "title": answer.title,
-        "status": answer.http,
-        "detail": detail if len(detail) <= _MAX_DETAIL else f"{detail[:_MAX_DETAIL]}...",
-        "code": error.code,
-        "retryable": error.retryable,
-    }
-    return problem | _particulars(error)
-
-
-def _particulars(error: ToolcribError) -> dict[str, Any]:
-    if isinstance(error, BreakingChangeError):
-        return {"changes": list(error.changes)}
-    if isinstance(error, ToolInUseError):
-        return {"users": list(error.users)}
-    if isinstance(error, InvalidArgumentsError) and error.argument:
-        return {"argument": error.argument}
-    return {}
-
-
-def problem_answer(error: BaseException) -> Response:
-    problem = problem_of(error)
-    headers: dict[str, str] = {}
-    if isinstance(error, UnauthenticatedError):
-        headers["www-authenticate"] = 'Bearer realm="toolcrib"'
-    elif isinstance(error, RateLimitedError):
-        headers["retry-after"] = str(max(1, math.ceil(error.seconds)))
-    elif isinstance(error, MethodNotAllowedError):
-        headers["allow"] = ", ".join(error.allowed)
-    elif problem["status"] == 503:
-        headers["retry-after"] = "5"
-    return Response(json_bytes(problem), problem["status"], headers, media_type="application/problem+json")
+def page_answer(request: Request, page: Page) -> Response:
+    """A page as a JSON array; the ``Link`` header leads to the next one."""
+    answer = json_answer([document_to_entry(entry.document) for entry in page.entries])
+    if page.next_cursor is not None:
+        parameters = [(key, value) for key, value in request.query_params.multi_items() if key != "cursor"]
+        query = urlencode([*parameters, ("cursor", page.next_cursor)])
+        answer.headers["link"] = f'<{request.url.path}?{query}>; rel="next"'
+    return answer

@@ -1,33 +1,27 @@
-"""The pages of the service. They bring everything with them: no script, style or font comes from elsewhere."""
+"""The pages of the REST door: the catalogue for people, and the description of the endpoints."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import re
-from functools import cache
-from importlib.resources import files
-
+from starlette.requests import Request
 from starlette.responses import Response
 
-_INLINE = re.compile(rb"<(script|style)>(.*?)</\1>", re.DOTALL)
+from toolcrib.surfaces.http.endpoints import Answered, Endpoint
+from toolcrib.surfaces.http.pages import page
+from toolcrib.surfaces.rest.service import Service
+
+_PACKAGE = "toolcrib.surfaces.rest"
+_HTML = {200: Answered("The page.", {"type": "string"}, "text/html")}
 
 
-@cache
-def _prepared(name: str) -> tuple[bytes, str]:
-    """A page and the content security policy that allows its own script and style, and no others."""
-    text = files("toolcrib.surfaces.rest").joinpath(name).read_bytes()
-    allowed: dict[bytes, list[str]] = {b"script": [], b"style": []}
-    for kind, content in _INLINE.findall(text):
-        allowed[kind].append(f"'sha256-{base64.b64encode(hashlib.sha256(content).digest()).decode()}'")
-    scripts, styles = (" ".join(allowed[kind]) for kind in (b"script", b"style"))
-    return text, (
-        f"default-src 'none'; script-src {scripts}; style-src {styles}; connect-src 'self'; img-src 'self' data:; "
-        "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
-    )
+async def get_catalogue_page(_service: Service, _request: Request) -> Response:
+    return page(_PACKAGE, "catalogue.html")
 
 
-def page(name: str) -> Response:
-    text, policy = _prepared(name)
-    headers = {"content-security-policy": policy, "cache-control": "no-cache", "referrer-policy": "no-referrer"}
-    return Response(text, headers=headers, media_type="text/html")
+async def get_docs(_service: Service, _request: Request) -> Response:
+    return page(_PACKAGE, "docs.html")
+
+
+ENDPOINTS = (
+    Endpoint("GET", "/", get_catalogue_page, None, "Operations", "The catalogue as a page", answers=_HTML),
+    Endpoint("GET", "/docs", get_docs, None, "Operations", "This description as a page", answers=_HTML),
+)

@@ -2,18 +2,23 @@
 
 A rendered answer is kept with the record's etag. It is served again only after the store has said that the etag is
 still the one, so several processes on one database never show what is no longer there. A store that can say more
-cheaply that *nothing* has changed since (``generation``) saves even that look-up.
+cheaply that *nothing* has changed since (``generation``) saves even that look-up, unless a policy decides on reads:
+then the record is read and the policy asked each time, and only the rendering is saved.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 
-from toolcrib.catalogue import Catalogue, Entry
+from starlette.responses import Response
+
+from toolcrib.catalogue import Catalogue
+from toolcrib.catalogue.reading import CatalogueReader
+from toolcrib.formats.toolentry import document_to_entry
+from toolcrib.surfaces.http.problems import json_bytes
 
 _OVERHEAD_BYTES = 400
-
+MOST_BYTES = 256 * 1024 * 1024
 
 Rendered = tuple[bytes, bytes, bytes, object]
 """Body, its length, ETag, and the generation at which it was known to be right.
@@ -25,24 +30,27 @@ A plain tuple of plain values: the garbage collector stops looking at those, and
 class RenderedEntries:
     """Keeps at most ``most_bytes`` of rendered answers; the oldest go first."""
 
-    def __init__(self, catalogue: Catalogue, render: Callable[[Entry], bytes], most_bytes: int) -> None:
+    def __init__(self, catalogue: Catalogue, most_bytes: int = MOST_BYTES) -> None:
         self._catalogue = catalogue
-        self._render = render
         self._most = most_bytes
         self._bytes = 0
         self._lock = threading.Lock()
         self._kept: dict[str, Rendered] = {}
         self._generation = catalogue.store.generation
 
-    def get(self, name: str) -> Rendered:
-        """The answer for the tool as it is now, or ToolNotFoundError."""
+    @property
+    def kept_bytes(self) -> int:
+        return self._bytes
+
+    def get(self, seen: CatalogueReader, name: str) -> Rendered:
+        """The answer for the tool as it is now to who sees the catalogue so; ToolNotFoundError, DeniedError."""
         kept = self._kept.get(name)
         generation = self._generation()
-        if kept is not None and generation is not None and kept[3] == generation:
+        if kept is not None and generation is not None and kept[3] == generation and seen is self._catalogue:
             return kept
-        entry = self._catalogue.entry(name)
+        entry = seen.entry(name)
         etag = b'"%b"' % entry.etag.encode()
-        body = kept[0] if kept is not None and kept[2] == etag else self._render(entry)
+        body = kept[0] if kept is not None and kept[2] == etag else json_bytes(document_to_entry(entry.document))
         rendered = (body, str(len(body)).encode(), etag, generation)
         self._keep(name, rendered)
         return rendered
@@ -59,11 +67,16 @@ class RenderedEntries:
                 self._bytes -= len(self._kept.pop(oldest)[0]) + _OVERHEAD_BYTES
 
 
-def headers_of(rendered: Rendered) -> list[tuple[bytes, bytes]]:
-    return [
-        (b"content-type", b"application/json"),
-        (b"content-length", rendered[1]),
-        (b"etag", rendered[2]),
-        (b"cache-control", b"no-cache"),
-        (b"x-content-type-options", b"nosniff"),
-    ]
+class RenderedAnswer(Response):
+    """A rendered answer as it is, with nothing encoded or copied again."""
+
+    def __init__(self, rendered: Rendered) -> None:
+        self.status_code = 200
+        self.background = None
+        self.body, length, etag, _ = rendered
+        self.raw_headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", length),
+            (b"etag", etag),
+            (b"cache-control", b"no-cache"),
+        ]

@@ -7,18 +7,16 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.blocking import ask, in_thread
 from toolcrib.catalogue import Entry
 from toolcrib.catalogue.bundles import ingest
-from toolcrib.core.errors import ConflictError, MissingConfigError, ToolInUseError, ToolValidationError
+from toolcrib.core.errors import ConflictError, ToolInUseError, ToolValidationError
 from toolcrib.core.roles import Role
 from toolcrib.formats.bundle import bundle_link
 from toolcrib.formats.toolentry import entry_changes, entry_to_spec
-from toolcrib.surfaces.errors import PreconditionFailedError
-from toolcrib.surfaces.rest import asking
-from toolcrib.surfaces.rest.answers import json_answer
-from toolcrib.surfaces.rest.bodies import read_object
-from toolcrib.surfaces.rest.endpoints import (
+from toolcrib.surfaces.http import parameters
+from toolcrib.surfaces.http.bodies import read_object
+from toolcrib.surfaces.http.endpoints import (
     CURSOR,
     FLAG_SCHEMA,
     FORCE,
@@ -32,19 +30,21 @@ from toolcrib.surfaces.rest.endpoints import (
     array_of,
     ref,
 )
-from toolcrib.surfaces.rest.service import Service, principal_of
+from toolcrib.surfaces.http.errors import PreconditionFailedError
+from toolcrib.surfaces.http.problems import json_answer
+from toolcrib.surfaces.rest.answers import page_answer
+from toolcrib.surfaces.rest.rendered import RenderedAnswer
+from toolcrib.surfaces.rest.service import Service
 from toolcrib.surfaces.rest.uploads import uploaded_file
 
 _ETAG = {"ETag": "Changes with every write."}
-_LINK = {"Link": 'The next page, rel="next", where there is one.'}
+_LINK = {"Link": 'The next page, rel="next", if there is one.'}
 _REPLACE = Parameter("replace", "Write over a tool of the same tool_id.", FLAG_SCHEMA)
 
 
 async def upload_tool(service: Service, request: Request) -> Response:
-    if service.blobs is None:
-        raise MissingConfigError("this service has no place for bundles; set TOOLCRIB_BLOBS")
     limits = service.limits
-    replace, force = asking.flag(request, "replace"), asking.flag(request, "force")
+    replace, force = parameters.flag(request, "replace"), parameters.flag(request, "force")
     async with uploaded_file(
         request,
         service.spool,
@@ -60,19 +60,19 @@ async def upload_tool(service: Service, request: Request) -> Response:
             link_for=lambda digest: bundle_link(service.public_url, digest),
             replace=replace,
             force=force,
-            principal=principal_of(request).name,
+            principal=parameters.principal(request),
         )
     return _done("Tool uploaded successfully", entry)
 
 
 async def create_tool(service: Service, request: Request) -> Response:
-    body = await _object(service, request)
+    body = await read_object(request, service.limits)
     entry = await in_thread(
         service.catalogue.publish,
         entry_to_spec(body),
-        replace=asking.flag(request, "replace"),
-        force=asking.flag(request, "force"),
-        principal=principal_of(request).name,
+        replace=parameters.flag(request, "replace"),
+        force=parameters.flag(request, "force"),
+        principal=parameters.principal(request),
     )
     answer = _done("Tool created successfully", entry, 201)
     answer.headers["location"] = f"/tools/{entry.name}"
@@ -80,32 +80,39 @@ async def create_tool(service: Service, request: Request) -> Response:
 
 
 async def list_tools(service: Service, request: Request) -> Response:
-    page = await in_thread(service.catalogue.query, limit=asking.limit(request), cursor=asking.cursor(request))
-    return asking.page_answer(request, page)
+    page = await in_thread(
+        service.seen_by(request).query, limit=parameters.limit(request), cursor=parameters.cursor(request)
+    )
+    return page_answer(request, page)
 
 
 async def get_tool(service: Service, request: Request) -> Response:
-    """HEAD, and GET where every request is logged; the application answers the common GET itself."""
-    entry = await in_thread(service.catalogue.entry, asking.tool_id(request))
-    if request.headers.get("if-none-match", "").removeprefix("W/") == f'"{entry.etag}"':
-        return Response(status_code=304, headers={"etag": f'"{entry.etag}"'})
-    return asking.entry_answer(entry, headers={"cache-control": "no-cache"})
+    return await tool_answer(service, request, parameters.tool_id(request))
+
+
+async def tool_answer(service: Service, request: Request, name: str) -> Response:
+    seen = service.seen_by(request)
+    rendered = await ask(seen, service.rendered.get, seen, name)
+    etag = rendered[2]
+    if parameters.is_unchanged(request, etag):
+        return Response(status_code=304, headers={"etag": etag.decode()})
+    return RenderedAnswer(rendered)
 
 
 async def update_tool(service: Service, request: Request) -> Response:
-    name = asking.tool_id(request)
-    body = await _object(service, request)
+    name = parameters.tool_id(request)
+    body = await read_object(request, service.limits)
     if body.get("tool_id", name) != name:
         raise ToolValidationError(f"field 'tool_id' is not {name!r}; a tool cannot be renamed")
-    expected = asking.expected_etag(request)
+    expected = parameters.expected_etag(request)
     try:
         entry = await in_thread(
             service.catalogue.update,
             name,
             lambda spec: entry_changes(spec, body),
-            force=asking.flag(request, "force"),
+            force=parameters.flag(request, "force"),
             expected=expected,
-            principal=principal_of(request).name,
+            principal=parameters.principal(request),
         )
     except ConflictError as error:
         raise _precondition(error, expected) from None
@@ -113,22 +120,18 @@ async def update_tool(service: Service, request: Request) -> Response:
 
 
 async def delete_tool(service: Service, request: Request) -> Response:
-    expected = asking.expected_etag(request)
+    expected = parameters.expected_etag(request)
     try:
         await in_thread(
             service.catalogue.delete,
-            asking.tool_id(request),
-            asking.flag(request, "force"),
+            parameters.tool_id(request),
+            parameters.flag(request, "force"),
             expected=expected,
-            principal=principal_of(request).name,
+            principal=parameters.principal(request),
         )
     except ConflictError as error:
         raise _precondition(error, expected) from None
     return json_answer({"message": "Tool deleted successfully"})
-
-
-async def _object(service: Service, request: Request) -> dict[str, Any]:
-    return await read_object(request, most=service.limits.json_bytes, seconds=service.limits.json_seconds)
 
 
 def _done(message: str, entry: Entry, status: int = 200, *, named: bool = True) -> Response:
@@ -154,11 +157,14 @@ _BUNDLE = {
 
 ENDPOINTS = (
     Endpoint(
-        "POST", "/tools/upload", upload_tool, Role.PUBLISHER, "Tools", "Upload a tool bundle",
-        (_REPLACE, FORCE),
-        Body(_BUNDLE, "multipart/form-data", "A ZIP archive with spec.json, tool.zip and tool.md at its root."),
-        {200: Answered("Uploaded.", ref("Message"), headers=_ETAG)},
-        (409,),
+        "GET", "/tools/{tool_id}", get_tool, Role.READER, "Tools", "One tool",
+        (TOOL_ID, Parameter("If-None-Match", "304 if the tool has not changed since.", where="header")),
+        answers={
+            200: Answered("The tool.", ref("ToolEntry"), headers=_ETAG),
+            304: Answered("It has not changed.", headers=_ETAG),
+        },
+        problems=(404,),
+        description="A name that no tool can have is answered with 404, as one that none has.",
     ),
     Endpoint(
         "GET", "/tools", list_tools, Role.READER, "Tools", "Every tool, page by page",
@@ -171,15 +177,6 @@ ENDPOINTS = (
         Body(ref("NewToolEntry"), example={"tool_id": "tool-123", "tool_type": "extractor", "tool_tags": ["nlp"]}),
         {201: Answered("Registered.", ref("Message"), headers={**_ETAG, "Location": "The tool's path."})},
         (409,),
-    ),
-    Endpoint(
-        "GET", "/tools/{tool_id}", get_tool, Role.READER, "Tools", "One tool",
-        (TOOL_ID, Parameter("If-None-Match", "304 where the tool has not changed since.", where="header")),
-        answers={
-            200: Answered("The tool.", ref("ToolEntry"), headers=_ETAG),
-            304: Answered("It has not changed.", headers=_ETAG),
-        },
-        problems=(404,),
     ),
     Endpoint(
         "PUT", "/tools/{tool_id}", update_tool, Role.PUBLISHER, "Tools", "Change some fields of a tool",
@@ -195,5 +192,12 @@ ENDPOINTS = (
         answers={200: Answered("Deleted.", ref("Message"))},
         problems=(404, 409, 412),
         description="Refused while other tools or pipelines name it, unless `force`.",
+    ),
+    Endpoint(
+        "POST", "/tools/upload", upload_tool, Role.PUBLISHER, "Tools", "Upload a tool bundle",
+        (_REPLACE, FORCE),
+        Body(_BUNDLE, "multipart/form-data", "A ZIP archive with spec.json, tool.zip and tool.md at its root."),
+        {200: Answered("Uploaded.", ref("Message"), headers=_ETAG)},
+        (409,),
     ),
 )  # fmt: skip

@@ -15,8 +15,8 @@ from starlette.requests import Request
 
 from toolcrib.calling.blocking import in_thread
 from toolcrib.core.errors import InvalidBundleError, StoreError
-from toolcrib.surfaces.errors import UnsupportedMediaTypeError
-from toolcrib.surfaces.rest.bodies import pieces
+from toolcrib.surfaces.http.bodies import pieces
+from toolcrib.surfaces.http.errors import UnsupportedMediaTypeError
 
 FIELD = "file"
 PREFIX = "upload-"

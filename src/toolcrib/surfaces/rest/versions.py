@@ -10,18 +10,19 @@ from starlette.responses import Response
 from toolcrib.calling.blocking import in_thread
 from toolcrib.catalogue import Entry
 from toolcrib.core.roles import Role
-from toolcrib.surfaces.errors import RequestError
-from toolcrib.surfaces.rest import asking
-from toolcrib.surfaces.rest.answers import json_answer
-from toolcrib.surfaces.rest.bodies import read_object
-from toolcrib.surfaces.rest.endpoints import TOOL_ID, Answered, Body, Endpoint, Parameter, array_of, ref, under
-from toolcrib.surfaces.rest.service import Service, principal_of
+from toolcrib.surfaces.http import parameters
+from toolcrib.surfaces.http.bodies import read_object
+from toolcrib.surfaces.http.endpoints import TOOL_ID, Answered, Body, Endpoint, Parameter, array_of, ref, under
+from toolcrib.surfaces.http.errors import RequestError
+from toolcrib.surfaces.http.problems import json_answer
+from toolcrib.surfaces.rest.answers import entry_answer
+from toolcrib.surfaces.rest.service import Service
 
 _VERSION = Parameter("version", "Number of the version.", {"type": "integer", "minimum": 1}, True, "path")
 
 
 async def list_history(service: Service, request: Request) -> Response:
-    entries = await in_thread(service.catalogue.history, asking.tool_id(request))
+    entries = await in_thread(service.seen_by(request).history, parameters.tool_id(request))
     return json_answer([_version(entry) for entry in entries])
 
 
@@ -29,16 +30,16 @@ async def get_version(service: Service, request: Request) -> Response:
     number = request.path_params["version"]
     if not (number.isascii() and number.isdecimal() and len(number) <= 9):
         raise RequestError(f"{number!r:.60} is not the number of a version")
-    return asking.entry_answer(await in_thread(service.catalogue.version, asking.tool_id(request), int(number)))
+    return entry_answer(await in_thread(service.seen_by(request).version, parameters.tool_id(request), int(number)))
 
 
 async def restore_tool(service: Service, request: Request) -> Response:
-    body = await read_object(request, most=service.limits.json_bytes, seconds=service.limits.json_seconds)
+    body = await read_object(request, service.limits)
     number = body.get("version")
     if body.keys() != {"version"} or not isinstance(number, int) or isinstance(number, bool) or not 0 < number < 2**31:
         raise RequestError("the body must be {'version': n} with the number of a version from the history")
     entry = await in_thread(
-        service.catalogue.restore, asking.tool_id(request), number, principal=principal_of(request).name
+        service.catalogue.restore, parameters.tool_id(request), number, principal=parameters.principal(request)
     )
     said: dict[str, Any] = {"message": "Tool restored successfully", "tool_id": entry.name}
     if entry.broke:

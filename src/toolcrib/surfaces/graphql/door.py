@@ -1,0 +1,117 @@
+"""``/graphql``: queries by POST and GET, and the page for a browser at the same address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from toolcrib.calling.blocking import in_thread
+from toolcrib.catalogue import Catalogue
+from toolcrib.catalogue.reading import CatalogueReader
+from toolcrib.core.errors import InvalidNameError, ToolNotFoundError
+from toolcrib.core.names import check_name
+from toolcrib.core.roles import Role, require
+from toolcrib.formats.toolentry import document_to_entry
+from toolcrib.surfaces.graphql.execution import GraphQL
+from toolcrib.surfaces.http import parameters
+from toolcrib.surfaces.http.bodies import Limits, parse_json, read_json
+from toolcrib.surfaces.http.endpoints import Answered, Body, Endpoint, Parameter
+from toolcrib.surfaces.http.errors import RequestError
+from toolcrib.surfaces.http.pages import page
+from toolcrib.surfaces.http.problems import json_bytes
+
+_RESPONSE = "application/graphql-response+json"
+
+
+@dataclass(frozen=True, slots=True)
+class Graphs:
+    """What the GraphQL endpoints work with."""
+
+    catalogue: Catalogue
+    limits: Limits = field(default_factory=Limits)
+    graphql: GraphQL = field(default_factory=GraphQL)
+
+
+@dataclass(frozen=True, slots=True)
+class _EntryReader:
+    seen: CatalogueReader
+
+    def query(self, where: dict[str, Any], limit: int, after: str | None) -> list[dict[str, Any]]:
+        cursor = check_name(after) if after else None
+        found = self.seen.query(parameters.entry_filter(where), limit=limit, cursor=cursor)
+        return [document_to_entry(entry.document) for entry in found.entries]
+
+    def get(self, tool_id: str) -> dict[str, Any] | None:
+        try:
+            return document_to_entry(self.seen.entry(check_name(tool_id)).document)
+        except (ToolNotFoundError, InvalidNameError):
+            return None
+
+
+async def graphql_query(graphs: Graphs, request: Request) -> Response:
+    body = await read_json(request, graphs.limits)
+    return await _answer(graphs, request, body)
+
+
+async def graphql_page(graphs: Graphs, request: Request) -> Response:
+    """A browser gets the page; a query in the address is answered."""
+    text = request.query_params.get("query")
+    if text is None or "text/html" in request.headers.get("accept", ""):
+        return page("toolcrib.surfaces.graphql", "graphiql.html")
+    require(parameters.principal(request), Role.READER)
+    variables = request.query_params.get("variables")
+    body = {
+        "query": text,
+        "variables": parse_json(variables.encode()) if variables else None,
+        "operationName": request.query_params.get("operationName"),
+    }
+    return await _answer(graphs, request, body)
+
+
+async def _answer(graphs: Graphs, request: Request, body: object) -> Response:
+    if isinstance(body, list):
+        raise RequestError("one GraphQL request at a time, please; a list of them is not taken")
+    seen = graphs.catalogue.as_seen_by(parameters.principal(request))
+    answer = await in_thread(graphs.graphql.answer, body, _EntryReader(seen))
+    modern = _RESPONSE in request.headers.get("accept", "")
+    status = 400 if modern and "data" not in answer else 200
+    return Response(json_bytes(answer), status, media_type=_RESPONSE if modern else "application/json")
+
+
+_ANSWER = {
+    "type": "object",
+    "properties": {
+        "data": {"type": ["object", "null"]},
+        "errors": {"type": "array", "items": {"type": "object"}},
+    },
+}
+_BOTH = {"application/json": _ANSWER, _RESPONSE: _ANSWER}
+_REQUEST = {
+    "type": "object",
+    "required": ["query"],
+    "properties": {
+        "query": {"type": "string"},
+        "variables": {"type": ["object", "null"]},
+        "operationName": {"type": ["string", "null"]},
+    },
+}
+
+ENDPOINTS = (
+    Endpoint(
+        "POST", "/graphql", graphql_query, Role.READER, "GraphQL", "Ask in GraphQL",
+        body=Body(_REQUEST, example={"query": '{ tools(query: { tool_tags: "nlp" }) { tool_id tool_type } }'}),
+        answers={200: Answered("The data, or errors with their codes.", _ANSWER, also={_RESPONSE: _ANSWER})},
+    ),
+    Endpoint(
+        "GET", "/graphql", graphql_page, None, "GraphQL", "GraphiQL in a browser; an answer if `query` is given",
+        (
+            Parameter("query", "A GraphQL document."),
+            Parameter("variables", "A JSON object."),
+            Parameter("operationName", "Which operation of the document."),
+        ),
+        answers={200: Answered("The page, or the answer.", {"type": "string"}, "text/html", also=_BOTH)},
+    ),
+)  # fmt: skip

@@ -1,0 +1,150 @@
+"""The gate in front of every HTTP door: host, origin, credentials, rate; in that order."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from toolcrib.calling.blocking import ask, in_thread
+from toolcrib.core.errors import SettingsError, UnauthenticatedError
+from toolcrib.core.roles import LOCAL, NOBODY, Principal, Role
+from toolcrib.core.tokens import PREFIX, digest_of
+from toolcrib.ports import Bearer, Tokens
+from toolcrib.settings import Settings
+from toolcrib.surfaces.http.limits import RateLimit
+from toolcrib.surfaces.http.origins import Origins, is_loopback
+
+PRINCIPAL = "toolcrib.principal"
+"""Where the application leaves who came in, in the ASGI scope."""
+_REMEMBER_SECONDS = 5.0
+"""How long a verified credential is taken at its word: a revoked token works this much longer at most."""
+_REMEMBERED = 10_000
+_FAILURES_A_SECOND = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The settings that decide who comes in. ``open_to_local`` needs no credentials and is for loopback only."""
+
+    open_to_local: bool = True
+    rate: float = 0.0
+    burst: float = 0.0
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    trusted_proxies: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, settings: Settings, tokens: Tokens) -> Access:
+        """What the settings mean: open on loopback unless they say otherwise, credentials elsewhere.
+
+        SettingsError if everybody could come in.
+        """
+        host, hosts = settings.host, settings.allowed_hosts
+        exposed = not is_loopback(host) or any(not is_loopback(name) for name in hosts)
+        if exposed and not (settings.jwt_issuer or tokens.all()):
+            raise SettingsError(
+                f"the service would be open to everybody at {host!r}; make a token with 'toolcrib tokens create' or "
+                "set a JWT issuer first, or bind it to 127.0.0.1"
+            )
+        if exposed and not hosts:
+            hosts = ("*",)  # a bearer token is not sent by itself, so a foreign name gains nothing
+        open_to_local = settings.auth == "auto" and not exposed
+        proxies = frozenset(settings.trusted_proxies)
+        return cls(open_to_local, settings.rate, settings.burst, hosts, settings.allowed_origins, proxies)
+
+
+class Gate:
+    """Lets requests in one by one. Only credentials that were not verified just now wait for a store or an issuer."""
+
+    def __init__(
+        self,
+        access: Access,
+        tokens: Tokens | None = None,
+        bearer: Bearer | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._access = access
+        self._tokens = tokens
+        self._bearer = bearer
+        self._clock = clock
+        self._wall_clock = wall_clock
+        self._origins = Origins(access.hosts, access.origins)
+        self._rate = RateLimit(access.rate, access.burst or 2 * access.rate, clock)
+        self._failures = RateLimit(_FAILURES_A_SECOND, 20, clock)
+        self._remembered: OrderedDict[str, tuple[Principal, float]] = OrderedDict()
+
+    async def admit(self, scope: Any) -> Principal:
+        """Who sent the request. Raises what the caller is told if it may not come in."""
+        host = origin = authorization = fetch_site = fetch_mode = forwarded = ""
+        for name, value in scope["headers"]:
+            if name == b"host":
+                host = value.decode("latin-1")
+            elif name == b"authorization":
+                authorization = value.decode("latin-1")
+            elif name == b"origin":
+                origin = value.decode("latin-1")
+            elif name == b"sec-fetch-site":
+                fetch_site = value.decode("latin-1")
+            elif name == b"sec-fetch-mode":
+                fetch_mode = value.decode("latin-1")
+            elif name == b"x-forwarded-for":
+                forwarded = value.decode("latin-1")
+        self._origins.check(host, origin, fetch_site, fetch_mode, scope["method"])
+        address = self._address(scope, forwarded)
+        if authorization:
+            principal = await self._presented(authorization, address)
+        else:
+            principal = LOCAL if self._access.open_to_local else NOBODY
+        self._rate.take(principal.key or address)
+        return principal
+
+    def _address(self, scope: Any, forwarded: str) -> str:
+        client = scope.get("client")
+        address = str(client[0]) if client else ""
+        if forwarded and address in self._access.trusted_proxies:
+            return forwarded.rpartition(",")[2].strip()
+        return address
+
+    async def _presented(self, authorization: str, address: str) -> Principal:
+        """Whose credentials these are."""
+        scheme, _, token = authorization.partition(" ")
+        token = token.strip()
+        if scheme.lower() != "bearer" or not token:
+            raise UnauthenticatedError("the Authorization header must be 'Bearer <token>'", rule="authentication")
+        digest = digest_of(token)
+        remembered = self._remembered.get(digest)
+        if remembered is not None and remembered[1] > self._clock():
+            return remembered[0]
+        try:
+            principal, expires_at = await self._verify(token, digest)
+        except UnauthenticatedError:
+            self._failures.take(address)
+            raise
+        self._remember(digest, principal, expires_at)
+        return principal
+
+    async def _verify(self, token: str, digest: str) -> tuple[Principal, float]:
+        if token.startswith(PREFIX):
+            record = await ask(self._tokens, self._tokens.find, digest) if self._tokens else None
+            if record is None:
+                raise UnauthenticatedError("the token is not known; it may have been revoked", rule="token")
+            if record.expires_at and record.expires_at <= self._wall_clock():
+                raise UnauthenticatedError(f"the token {record.id!r} has expired", rule="token")
+            return Principal(record.name, Role(record.role), f"token:{record.id}", (record.role,)), record.expires_at
+        if self._bearer is None:
+            raise UnauthenticatedError("the token is not one of this service", rule="token")
+        return await in_thread(self._bearer.verify, token)
+
+    def _remember(self, digest: str, principal: Principal, expires_at: float) -> None:
+        seconds = _REMEMBER_SECONDS
+        if expires_at:
+            seconds = min(seconds, max(0.0, expires_at - self._wall_clock()))
+        self._remembered[digest] = (principal, self._clock() + seconds)
+        self._remembered.move_to_end(digest)
+        if len(self._remembered) > _REMEMBERED:
+            self._remembered.popitem(last=False)

@@ -1,0 +1,69 @@
+"""How the HTTP doors answer: JSON, and errors as problem JSON (RFC 9457)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_core import to_json
+from starlette.responses import Response
+
+from toolcrib.core.errors import (
+    BreakingChangeError,
+    InvalidArgumentsError,
+    ToolcribError,
+    ToolInUseError,
+    UnauthenticatedError,
+)
+from toolcrib.surfaces.http.errors import MethodNotAllowedError, RateLimitedError
+
+_MAX_DETAIL = 1000
+
+
+def json_bytes(value: Any) -> bytes:
+    return to_json(value, inf_nan_mode="null", serialize_unknown=True)
+
+
+def json_answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(json_bytes(value), status, dict(headers or {}), media_type="application/json")
+
+
+def problem_of(error: BaseException) -> dict[str, Any]:
+    """An error as problem JSON. An unexpected one keeps its text to itself."""
+    if not isinstance(error, ToolcribError):
+        error = ToolcribError("something went wrong in the service; its log has the reason")
+    answer, detail = error.answer, str(error)
+    problem = {
+        "type": "about:blank",
+        "title": answer.title,
+        "status": answer.http,
+        "detail": detail if len(detail) <= _MAX_DETAIL else f"{detail[:_MAX_DETAIL]}...",
+        "code": error.code,
+        "retryable": error.retryable,
+    }
+    return problem | _particulars(error)
+
+
+def _particulars(error: ToolcribError) -> dict[str, Any]:
+    if isinstance(error, BreakingChangeError):
+        return {"changes": list(error.changes)}
+    if isinstance(error, ToolInUseError):
+        return {"users": list(error.users)}
+    if isinstance(error, InvalidArgumentsError) and error.argument:
+        return {"argument": error.argument}
+    return {}
+
+
+def problem_answer(error: BaseException) -> Response:
+    problem = problem_of(error)
+    headers: dict[str, str] = {}
+    if isinstance(error, UnauthenticatedError):
+        headers["www-authenticate"] = 'Bearer realm="toolcrib"'
+    elif isinstance(error, RateLimitedError):
+        headers["retry-after"] = str(max(1, math.ceil(error.seconds)))
+    elif isinstance(error, MethodNotAllowedError):
+        headers["allow"] = ", ".join(error.allowed)
+    elif problem["status"] == 503:
+        headers["retry-after"] = "5"
+    return Response(json_bytes(problem), problem["status"], headers, media_type="application/problem+json")

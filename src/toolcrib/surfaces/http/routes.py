@@ -1,0 +1,58 @@
+"""From the table of endpoints to Starlette's routes: each asks for its role, then answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from starlette.requests import Request
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from toolcrib.core.roles import Role, require
+from toolcrib.surfaces.http.endpoints import Endpoint, S
+from toolcrib.surfaces.http.gate import PRINCIPAL
+
+ROUTE = "toolcrib.route"
+"""Where a route leaves its method and path, in the ASGI scope: logs, traces and metrics name them."""
+
+
+class _ForRole:
+    """An application for those whose role covers ``role``."""
+
+    def __init__(self, app: ASGIApp, role: Role | None, method: str, path: str) -> None:
+        self._app = app
+        self._role = role
+        self._route = (method, path)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope[ROUTE] = self._route
+        require(scope[PRINCIPAL], self._role)
+        await self._app(scope, receive, send)
+
+
+def routes_of(endpoints: Iterable[Endpoint[S]], served: S) -> list[BaseRoute]:
+    """A door's routes; its handlers get ``served``."""
+    return [
+        Route(row.path, _ForRole(_app_of(row, served), row.role, row.method, row.path), methods=[row.method])
+        for row in endpoints
+    ]
+
+
+def _app_of(endpoint: Endpoint[S], served: S) -> ASGIApp:
+    handle = endpoint.handle
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        response = await handle(served, Request(scope, receive))
+        await response(scope, receive, send)
+
+    return app
+
+
+def whole(path: str, role: Role | None, app: ASGIApp) -> Route:
+    """A path that another application answers, whatever the method."""
+    return Route(path, _ForRole(app, role, "-", path))
+
+
+def below(path: str, role: Role | None, app: ASGIApp) -> Mount:
+    """Everything below a path, answered by another application."""
+    return Mount(path, _ForRole(app, role, "-", path))

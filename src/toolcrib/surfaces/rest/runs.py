@@ -1,0 +1,68 @@
+"""Runs: a tool, called."""
+
+from __future__ import annotations
+
+from pydantic_core import to_jsonable_python
+from starlette.requests import Request
+from starlette.responses import Response
+
+from toolcrib.core.context import ToolContext
+from toolcrib.core.errors import UNEXPECTED, ToolNotFoundError, answer_for_code
+from toolcrib.core.roles import Role
+from toolcrib.surfaces.http import parameters
+from toolcrib.surfaces.http.bodies import read_object
+from toolcrib.surfaces.http.endpoints import TOOL_ID, Answered, Body, Endpoint, ref, under
+from toolcrib.surfaces.http.errors import RequestError
+from toolcrib.surfaces.http.problems import json_answer
+from toolcrib.surfaces.rest.service import Service
+
+
+async def run_tool(service: Service, request: Request) -> Response:
+    """A ToolResult comes back whatever happened to the call, unless there is no such tool."""
+    name = parameters.tool_id(request)
+    body = await read_object(request, service.limits)
+    unknown = next((key for key in body if key != "arguments"), None)
+    if unknown is not None:
+        raise RequestError(f"the body has a field {unknown!r:.60} that does not exist; it has 'arguments'")
+    principal = parameters.principal(request)
+    context = ToolContext(principal.name, roles=principal.roles)
+    result = await service.calls.execute(name, body.get("arguments"), context)
+    if result.error_code == ToolNotFoundError.code:
+        raise ToolNotFoundError(name)
+    service.metrics.ran("done" if result.success else result.error_code or "failed")
+    return json_answer(to_jsonable_python(result.to_dict(), fallback=repr), _run_status(result.error_code))
+
+
+def _run_status(code: str | None) -> int:
+    """200 if the tool ran, whatever came of it; the error's own status if it was not even begun."""
+    answer = answer_for_code(code)
+    return 200 if code is None or answer.after_start or answer is UNEXPECTED else answer.http
+
+
+_REFUSED_RUNS = {
+    status: Answered(text, ref("ToolResult"))
+    for status, text in {
+        400: "The arguments do not fit; nothing was run.",
+        403: "A rule refused; nothing was run.",
+        409: "Something the tool needs is not configured.",
+        501: "The service was installed without what the tool needs.",
+        503: "The tool, or who must be asked, is not available.",
+    }.items()
+}
+
+ENDPOINTS = (
+    Endpoint(
+        "POST", under("run"), run_tool, Role.PUBLISHER, "Use", "Run a tool",
+        (TOOL_ID,),
+        Body(
+            {
+                "type": "object",
+                "properties": {"arguments": {"type": "object", "additionalProperties": True}},
+                "additionalProperties": False,
+            },
+            example={"arguments": {"text": "hello"}},
+        ),
+        {200: Answered("The tool was run; `success` says what came of it.", ref("ToolResult")), **_REFUSED_RUNS},
+        (404,),
+    ),
+)  # fmt: skip

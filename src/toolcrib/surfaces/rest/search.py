@@ -1,0 +1,52 @@
+"""Search: the tools that fit some words best.
+
+A tool may be called ``search`` too, so this path is tried before that of one tool.
+"""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from toolcrib.calling.blocking import ask, in_thread
+from toolcrib.core.roles import Role
+from toolcrib.formats.toolentry import document_to_entry
+from toolcrib.surfaces.http import parameters
+from toolcrib.surfaces.http.endpoints import Answered, Endpoint, Parameter, array_of, limited_to, ref
+from toolcrib.surfaces.http.problems import json_answer
+from toolcrib.surfaces.rest.service import Service
+from toolcrib.surfaces.rest.tools import tool_answer
+
+_MAX_HITS = 1000
+
+
+async def search_tools(service: Service, request: Request) -> Response:
+    seen = service.seen_by(request)
+    if "q" not in request.query_params and await ask(seen, seen.__contains__, "search"):
+        return await tool_answer(service, request, "search")  # a search without words is none
+    words = parameters.text(request, "q")
+    most = parameters.whole_number(request, "limit", 10, _MAX_HITS)
+    hits = await in_thread(seen.search, words, most)
+    return json_answer(
+        [
+            {
+                "tool_id": hit.entry.name,
+                "score": hit.score,
+                "reason": hit.reason,
+                "tool": document_to_entry(hit.entry.document),
+            }
+            for hit in hits
+        ]
+    )
+
+
+ENDPOINTS = (
+    Endpoint(
+        "GET", "/tools/search", search_tools, Role.READER, "Queries", "Full-text search, best first",
+        (
+            Parameter("q", "Words; without them the tool called `search` is answered, if there is one."),
+            limited_to(_MAX_HITS, 10),
+        ),
+        answers={200: Answered("Hits, best first.", {"anyOf": [array_of(ref("Hit")), ref("ToolEntry")]})},
+    ),
+)  # fmt: skip

@@ -1,0 +1,123 @@
+"""The HTTP service: REST, GraphQL, MCP and the help pages as one ASGI application, over a running system."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from opentelemetry import trace
+from starlette.routing import BaseRoute
+
+from toolcrib import __version__
+from toolcrib.bootstrap import System, open_system
+from toolcrib.calling.blocking import in_thread
+from toolcrib.catalogue.bundles import collect_orphans
+from toolcrib.core.errors import MissingDependencyError, ToolcribError
+from toolcrib.core.roles import Role
+from toolcrib.settings import Settings
+from toolcrib.surfaces import graphql, rest
+from toolcrib.surfaces.http.application import Application
+from toolcrib.surfaces.http.bodies import Limits
+from toolcrib.surfaces.http.endpoints import Endpoint
+from toolcrib.surfaces.http.gate import Access, Gate
+from toolcrib.surfaces.http.help import help_routes
+from toolcrib.surfaces.http.metrics import Metrics
+from toolcrib.surfaces.http.openapi import openapi_endpoint
+from toolcrib.surfaces.http.routes import routes_of, whole
+from toolcrib.surfaces.mcp import HttpDoor, Toolbox
+
+logger = logging.getLogger("toolcrib.service")
+
+ENDPOINTS: tuple[Endpoint[Any], ...] = (*rest.ENDPOINTS, *graphql.ENDPOINTS)
+_ORPHAN_SECONDS = 3600.0
+
+
+def application(settings: Settings) -> Application:
+    """The whole service as an ASGI application; its lifespan closes what it opened."""
+    return application_of(open_system(settings))
+
+
+def application_of(system: System, *, limits: Limits | None = None, tracer: trace.Tracer | None = None) -> Application:
+    """The doors, put together. Without a ``tracer`` the one of an installed OpenTelemetry SDK is used."""
+    system.seal.require()
+    settings, catalogue = system.settings, system.catalogue
+    limits = limits or Limits(json_bytes=settings.max_body_bytes, upload_bytes=settings.max_upload_bytes)
+    metrics = Metrics(__version__)
+    service = rest.Service(
+        catalogue,
+        system.calls,
+        system.blobs,
+        system.audit,
+        metrics,
+        rest.RenderedEntries(catalogue),
+        settings.data_folder / "incoming",
+        settings.service_url,
+        limits,
+    )
+    mcp = _mcp_door(system)
+    routes: list[BaseRoute] = [
+        *routes_of(rest.ENDPOINTS, service),
+        *routes_of(graphql.ENDPOINTS, graphql.Graphs(catalogue, limits)),
+        *routes_of([openapi_endpoint(ENDPOINTS, __version__)], None),
+        *([whole("/mcp", Role.PUBLISHER, mcp)] if mcp else ()),
+        *help_routes(),
+    ]
+    return Application(
+        Gate(Access.of(settings, system.tokens), system.tokens, system.bearer),
+        routes,
+        metrics,
+        log_requests=settings.log_requests,
+        tracer=tracer or _installed_tracer(),
+        lifespan=lambda _: _running(system, mcp),
+    )
+
+
+def _mcp_door(system: System) -> HttpDoor | None:
+    """The MCP door if its SDK is installed; the service does without it otherwise."""
+    try:
+        return HttpDoor(Toolbox(system.calls, catalogue=system.catalogue))
+    except MissingDependencyError:
+        return None
+
+
+def _installed_tracer() -> trace.Tracer | None:
+    """Ours, if somebody installed an OpenTelemetry SDK to send spans to."""
+    if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider | trace.NoOpTracerProvider):
+        return None
+    return trace.get_tracer("toolcrib")
+
+
+@asynccontextmanager
+async def _running(system: System, mcp: HttpDoor | None) -> AsyncIterator[None]:
+    """What goes on beside the requests, and the end of all of it."""
+    collecting = asyncio.create_task(_collect_orphans(system))
+    if system.outbox is not None:
+        system.outbox.start()
+    try:
+        if mcp is None:
+            yield
+        else:
+            async with mcp.running():
+                yield
+    finally:
+        collecting.cancel()
+        await asyncio.gather(collecting, return_exceptions=True)
+        if system.outbox is not None:
+            await in_thread(system.outbox.stop)
+        await in_thread(system.close)
+
+
+async def _collect_orphans(system: System) -> None:
+    """Bundles that no tool names: left by a crash between the blob and the record."""
+    while True:
+        await asyncio.sleep(_ORPHAN_SECONDS)
+        try:
+            removed = await in_thread(collect_orphans, system.blobs, system.store)
+        except ToolcribError as error:
+            logger.warning("orphaned bundles could not be collected: %s", error)
+        else:
+            if removed:
+                logger.info("removed %d bundles that no tool names", len(removed))
