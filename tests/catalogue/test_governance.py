@@ -107,7 +107,6 @@ def test_a_refused_change_is_not_made_and_learns_nothing_of_the_tool() -> None:
 def test_an_unreachable_policy_refuses() -> None:
     audit = MemoryAudit()
     catalogue = Catalogue(MemoryStore(), policy=Unreachable(), audit=audit)
-    assert catalogue.remote_writes
     assert not catalogue.remote
     with pytest.raises(PolicyUnavailableError):
         catalogue.publish(spec())

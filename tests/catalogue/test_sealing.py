@@ -15,12 +15,13 @@ import pytest
 
 from toolcrib.adapters.sealing import AesGcmSeal, add_key, fingerprint, new_key, read_keys
 from toolcrib.adapters.stores.memory import MemoryStore
-from toolcrib.bootstrap import open_catalogue, rotate_seal
+from toolcrib.bootstrap import open_catalogue, open_system, rotate_seal
 from toolcrib.catalogue import Catalogue
 from toolcrib.core.errors import MissingConfigError, SettingsError, StoreError
 from toolcrib.core.spec import ToolSpec
 from toolcrib.ports import SEAL_CLAIM, Change
 from toolcrib.settings import Settings
+from toolcrib.surfaces.service import application_of
 
 
 def tool(name: str = "weather", **credentials: object) -> ToolSpec:
@@ -143,29 +144,47 @@ def test_every_store_needs_one_setting_and_makes_its_key_at_the_first_need(url: 
         assert catalogue.store.claimed(SEAL_CLAIM) == fingerprint(path.read_text().strip())
 
 
-def test_a_process_with_another_key_or_none_does_not_start(url: str, tmp_path: Path) -> None:
+def start_service(url: str, settings: Settings) -> None:
+    with open_system(settings.with_changes("test", store=url)) as system:
+        application_of(system)
+
+
+def test_a_process_with_another_key_does_not_start_nor_a_service_with_none(url: str, tmp_path: Path) -> None:
     one, two, key = settings_of(tmp_path / "one"), settings_of(tmp_path / "two"), new_key()
     given = settings_of(tmp_path / "three", seal_keys=(key,))
     with closing(open_catalogue(url, one)) as catalogue:
         catalogue.publish(tool("secretive", key="hunter2"))
     ours = fingerprint((tmp_path / "one/keys/seal.key").read_text().strip())
-    with pytest.raises(SettingsError, match=f"key {ours}, and this process has no key; copy .*TOOLCRIB_SEAL_KEYS"):
-        open_catalogue(url, two)
     with pytest.raises(SettingsError, match=f"key {ours}, and this process has only {fingerprint(key)};"):
         open_catalogue(url, given)
+    without = f"key {ours}, and this process has no key; copy .*TOOLCRIB_SEAL_KEYS"
+    with pytest.raises(SettingsError, match=without):
+        start_service(url, two)
+    with closing(open_catalogue(url, two)) as reader:  # who only reads needs no key
+        assert [spec.name for spec in reader] == ["secretive"]
+        with pytest.raises(SettingsError, match=without):
+            reader.credentials("secretive")
+    assert not (tmp_path / "two/keys/seal.key").exists()
 
-    (tmp_path / "two/keys").mkdir(parents=True)
+    (tmp_path / "two/keys").mkdir(parents=True, exist_ok=True)
     copy(tmp_path / "one/keys/seal.key", tmp_path / "two/keys/seal.key")
     for settings in (one, two):  # the way out works
         with closing(open_catalogue(url, settings)) as catalogue:
             assert catalogue.credentials("secretive") == {"key": "hunter2"}
 
 
-def test_a_shared_store_is_claimed_at_the_start_and_keeps_its_first_key(
+def test_the_first_service_on_a_shared_store_makes_its_key(mongo_database_url: str, tmp_path: Path) -> None:
+    start_service(mongo_database_url, settings_of(tmp_path / "one"))
+    made = fingerprint((tmp_path / "one/keys/seal.key").read_text().strip())
+    with pytest.raises(SettingsError, match=f"key {made}, and this process has no key"):
+        start_service(mongo_database_url, settings_of(tmp_path / "two"))
+
+
+def test_a_shared_store_is_claimed_by_its_service_and_keeps_its_first_key(
     mongo_database_url: str, tmp_path: Path
 ) -> None:
     first, second = new_key(), new_key()
-    open_catalogue(mongo_database_url, settings_of(tmp_path, seal_keys=(first,))).close()
+    start_service(mongo_database_url, settings_of(tmp_path, seal_keys=(first,)))
     with pytest.raises(SettingsError, match=fingerprint(second)):
         open_catalogue(mongo_database_url, settings_of(tmp_path, seal_keys=(second,)))
     # A replica that has the next key already goes on with the one that all have.

@@ -76,11 +76,6 @@ class Catalogue(CatalogueReader):
         self._cleaning = Cleaning(store, tuple(cleanups), keep_events=announce)
         self._bound: dict[str, tuple[str, Tool]] = {}
 
-    @property
-    def remote_writes(self) -> bool:
-        """Whether a write leaves the process; it also asks the policy and tells the audit."""
-        return self.remote or any(port is not None and port.remote for port in (self.policy, self.audit))
-
     def as_seen_by(self, principal: Who) -> CatalogueReader:
         """The tools that the policy lets somebody read; all of them unless it decides on reads."""
         if not self._authoriser.decides_reads:

@@ -16,7 +16,7 @@ from tests.surfaces.conftest import Serve, system_of
 from tests.surfaces.http.bundles import bundle, code_zip
 
 from toolcrib.adapters.tokens import SqliteTokens
-from toolcrib.bootstrap import open_catalogue, open_tokens
+from toolcrib.bootstrap import open_system, open_tokens
 from toolcrib.core.errors import ConflictError, InvalidBundleError, SettingsError, StoreError
 from toolcrib.core.roles import Role
 from toolcrib.core.tokens import new_token
@@ -69,8 +69,9 @@ async def test_a_backup_comes_back_in_any_store(
     assert system_of(again).catalogue.credentials("a") == {"key": "secret"}
     with pytest.raises(ConflictError, match="empty"):
         restore(other, tmp_path / "saved.zip")
-    with pytest.raises(SettingsError, match="this process has no key"):  # the store is told which key it needs
-        open_catalogue(settings=other.with_changes("test", seal_keys=()))
+    keyless = other.with_changes("test", seal_keys=())
+    with pytest.raises(SettingsError, match="this process has no key"), open_system(keyless) as system:
+        system.seal.require()  # the store is told which key it needs
 
 
 def _times(history: list[dict[str, float]]) -> list[float]:
