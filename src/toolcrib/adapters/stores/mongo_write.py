@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pymongo import DeleteOne, InsertOne, ReplaceOne
+from pymongo import DeleteOne, InsertOne, ReplaceOne, UpdateOne
 
 from toolcrib.adapters.mongo import Document
 from toolcrib.adapters.stores.changes import check_expected
 from toolcrib.adapters.stores.mongo_filter import decode, encode
+from toolcrib.core.ranking import index_words
 from toolcrib.ports import Change, Record
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pymongo.database import Database
 
 TOOLS, HISTORY, OUTBOX, COUNTERS = "tools", "tool_history", "tool_outbox", "tool_counters"
-_WORD_ENDS = re.compile(r"[_.-]|(?<=[a-z0-9])(?=[A-Z])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +134,15 @@ def row_of(made: Record) -> Document:
         "etag": made.etag,
         "at": made.at,
         "document": encode(made.document),
-        "words_of_name": _WORD_ENDS.sub(" ", made.name),  # for the text index, which would take it for one word
+        "words": index_words(made.document).split(),
     }
+
+
+def with_words(row: Document) -> UpdateOne:
+    """Gives a row of an older release its words, unless somebody has replaced it meanwhile."""
+    words = index_words(decode(row["document"])).split()
+    same = {"_id": row["_id"], "etag": row["etag"]}
+    return UpdateOne(same, {"$set": {"words": words}, "$unset": {"words_of_name": ""}})
 
 
 def _as_past(row: Document, *, deleted: bool = False) -> Document:
