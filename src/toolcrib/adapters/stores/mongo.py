@@ -9,16 +9,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from itertools import islice
 from typing import TYPE_CHECKING
-
-from bson.regex import Regex
-from pymongo.errors import OperationFailure
 
 from toolcrib.adapters.mongo import Document, MongoConnection
 from toolcrib.adapters.stores.changes import check_after, document_text, new_etag
-from toolcrib.adapters.stores.mongo_filter import decode, server_filter
+from toolcrib.adapters.stores.mongo_filter import any_word, decode, server_filter
 from toolcrib.adapters.stores.mongo_write import (
     COUNTERS,
     HISTORY,
@@ -26,10 +21,10 @@ from toolcrib.adapters.stores.mongo_write import (
     TOOLS,
     Commit,
     Write,
+    fill_in_words,
     past_record,
     record,
-    with_words,
-)
+)  # fmt: skip
 from toolcrib.core.json import is_unicode
 from toolcrib.core.query import Filter
 from toolcrib.core.ranking import Candidate, Lookup
@@ -39,7 +34,6 @@ if TYPE_CHECKING:
     from pymongo.collection import Collection
 
 _CLAIMS = "tool_claims"
-_ROWS_AT_ONCE = 1000
 _INDEXED = ("tool_type", "category", "tags", "capabilities", "execution_mode", "policy_rule_uri")
 
 
@@ -113,7 +107,7 @@ class MongoStore:
         return self._attempt(versions)
 
     def text_candidates(self, wanted: Sequence[Lookup], *, limit: int) -> list[Candidate]:
-        question = {"$and": [{"words": {"$in": _any_word(lookup)}} for lookup in wanted]}
+        question = {"$and": [{"words": {"$in": any_word(lookup)}} for lookup in wanted]}
         found = self._attempt(lambda: list(self._tools.find(question, {"words": 1}, limit=limit)))
         return [Candidate(row["_id"], " ".join(row["words"])) for row in found]
 
@@ -174,18 +168,5 @@ class MongoStore:
         for field in _INDEXED:
             self._tools.create_index([(f"document.{field}", 1), ("_id", 1)])
         self._tools.create_index([("words", 1), ("_id", 1)])
-        self._fill_in_words()
+        fill_in_words(self._tools)
         self._history.create_index([("name", 1), ("version", -1)], unique=True)
-
-    def _fill_in_words(self) -> None:
-        """Give words to tools that an older release wrote, and drop the index that it searched by."""
-        with suppress(OperationFailure):  # there is none
-            self._tools.drop_index("tool_text")
-        with self._tools.find({"words": {"$exists": False}}) as wordless:
-            while rows := list(islice(wordless, _ROWS_AT_ONCE)):
-                self._tools.bulk_write([with_words(row) for row in rows], ordered=False)
-
-
-def _any_word(lookup: Lookup) -> list[str | Regex[str]]:
-    # Regex, because MongoDB reads the whole index for one of Python's own patterns, which has flags.
-    return [Regex(f"^{word}") for word in lookup.words] if lookup.prefix else list(lookup.words)

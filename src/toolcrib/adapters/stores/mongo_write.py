@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from pymongo import DeleteOne, InsertOne, ReplaceOne, UpdateOne
+from pymongo.errors import OperationFailure
 
 from toolcrib.adapters.mongo import Document
 from toolcrib.adapters.stores.changes import check_expected
@@ -17,8 +20,10 @@ from toolcrib.ports import Change, Record
 
 if TYPE_CHECKING:
     from pymongo.client_session import ClientSession
+    from pymongo.collection import Collection
     from pymongo.database import Database
 
+_ROWS_AT_ONCE = 1000
 TOOLS, HISTORY, OUTBOX, COUNTERS = "tools", "tool_history", "tool_outbox", "tool_counters"
 
 
@@ -138,10 +143,18 @@ def row_of(made: Record) -> Document:
     }
 
 
-def with_words(row: Document) -> UpdateOne:
-    """Gives a row of an older release its words, unless somebody has replaced it meanwhile."""
+def fill_in_words(tools: Collection[Document]) -> None:
+    """Give words to tools that an older release wrote, and drop the index that it searched by."""
+    with suppress(OperationFailure):  # there is none
+        tools.drop_index("tool_text")
+    with tools.find({"words": {"$exists": False}}) as wordless:
+        while rows := list(islice(wordless, _ROWS_AT_ONCE)):
+            tools.bulk_write([_with_words(row) for row in rows], ordered=False)
+
+
+def _with_words(row: Document) -> UpdateOne:
     words = index_words(decode(row["document"])).split()
-    same = {"_id": row["_id"], "etag": row["etag"]}
+    same = {"_id": row["_id"], "etag": row["etag"]}  # somebody may have replaced it meanwhile
     return UpdateOne(same, {"$set": {"words": words}, "$unset": {"words_of_name": ""}})
 
 
