@@ -6,12 +6,13 @@ caller then runs it in a thread (:mod:`toolcrib.calling.blocking`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, Protocol, TypedDict, Unpack
 
 if TYPE_CHECKING:
     from toolcrib.core.query import Filter
+    from toolcrib.core.ranking import Candidate, Lookup
     from toolcrib.core.roles import Principal
     from toolcrib.core.tokens import TokenRecord
 
@@ -230,6 +231,13 @@ class Store(Outbox, Protocol):
 
     def count(self, where: Filter) -> int: ...
 
+    def text_candidates(self, wanted: Sequence[Lookup], *, limit: int) -> list[Candidate]:
+        """Tools that hold a word of every lookup, at most ``limit`` of them and in any order: ranking is not a store's.
+
+        The words are those of :func:`toolcrib.core.ranking.index_words`, of what is committed at that moment.
+        """
+        ...
+
     def history(self, name: str) -> list[Record]:
         """Every version of a name, newest first, the current one and deletions included."""
         ...
@@ -280,28 +288,4 @@ class Blobs(Protocol):
 
     def ping(self) -> None:
         """Raises StoreError if blobs cannot be read or written here."""
-        ...
-
-
-# Index: search, derived from the store and rebuildable from it
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    name: str
-    score: float
-    reason: str
-
-
-class Index(Protocol):
-    remote: bool
-
-    def add(self, documents: Iterable[Mapping[str, Any]]) -> None:
-        """Index or index again, by the document's ``name``."""
-        ...
-
-    def remove(self, names: Iterable[str]) -> None: ...
-
-    def search(self, text: str, *, limit: int = 10) -> list[Match]:
-        """Best first; scores from 0 to 1."""
         ...

@@ -13,7 +13,6 @@ from toolcrib.bootstrap.stores import (
     open_audit,
     open_blobs,
     open_file,
-    open_index,
     open_outbox,
     open_store,
     open_tokens,
@@ -22,6 +21,6 @@ from toolcrib.bootstrap.system import System, open_catalogue, open_system, rotat
 
 __all__ = [
     "System", "address_rules", "file_path", "known_names", "new_key", "open_audit", "open_blobs", "open_catalogue",
-    "open_file", "open_index", "open_outbox", "open_policy", "open_seal", "open_store", "open_system", "open_tokens",
+    "open_file", "open_outbox", "open_policy", "open_seal", "open_store", "open_system", "open_tokens",
     "rotate_seal", "sample_specs", "seed_samples",
 ]  # fmt: skip

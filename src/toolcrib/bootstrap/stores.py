@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from toolcrib.core.errors import SettingsError
@@ -14,7 +14,7 @@ from toolcrib.settings import Settings
 if TYPE_CHECKING:
     from toolcrib.adapters.outbox import OutboxDeliverer
     from toolcrib.adapters.stores.codecs import Codec
-    from toolcrib.ports import AuditLog, Bearer, Blobs, Index, Store, Tokens
+    from toolcrib.ports import AuditLog, Bearer, Blobs, Store, Tokens
 
 _SCHEMES = ("memory:", "json:///path", "sqlite:///path", "mongodb://host/database")
 _MONGO = ("mongodb", "mongodb+srv")
@@ -43,17 +43,6 @@ def open_file(path: Path, codec: Codec | None = None, *, clock: Callable[[], flo
     from toolcrib.adapters.stores.json_file import JsonFileStore
 
     return JsonFileStore(path, codec=codec, clock=clock)
-
-
-def open_index(store: Store) -> Index:
-    """The store's own full-text index where it keeps one, else one in memory that follows the store."""
-    if hasattr(store, "search_text"):
-        from toolcrib.adapters.indexes.store_text import StoreTextIndex, TextStore
-
-        return StoreTextIndex(cast("TextStore", store))
-    from toolcrib.adapters.indexes.derived import DerivedIndex
-
-    return DerivedIndex(store)
 
 
 def open_audit(store_url: str) -> AuditLog:

@@ -17,7 +17,6 @@ from toolcrib.bootstrap.stores import (
     open_audit,
     open_bearer,
     open_blobs,
-    open_index,
     open_outbox,
     open_store,
     open_tokens,
@@ -96,7 +95,6 @@ class System:
         self._closing.callback(binder.close)
         catalogue = Catalogue(
             self.store,
-            index=open_index(self.store),
             policy=self.policy,
             audit=self.audit,
             seal=self.seal,

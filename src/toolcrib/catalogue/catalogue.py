@@ -1,7 +1,7 @@
 """Catalogue: publish, update, delete, find; every rule about tools that are kept is here and no door has its own.
 
-A write goes the same way each time: parse -> audit the attempt -> authorise -> check -> seal -> commit -> index ->
-audit the outcome. The commit holds the document, its history and the event for the outbox, all or nothing.
+A write goes the same way each time: parse -> audit the attempt -> authorise -> check -> seal -> commit -> audit the
+outcome. The commit holds the document, its words, its history and the event for the outbox, all or nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from toolcrib.core.roles import Principal, Who
 from toolcrib.core.spec import ToolSpec, digest_of
 from toolcrib.core.tool import Tool
 from toolcrib.core.versions import broken_by
-from toolcrib.ports import Action, Audit, Change, Index, Policy, Record, Seal, Store
+from toolcrib.ports import Action, Audit, Change, Policy, Record, Seal, Store
 
 _T = TypeVar("_T")
 _TRIES = 20
@@ -53,7 +53,6 @@ class Catalogue(CatalogueReader):
         self,
         store: Store,
         *,
-        index: Index | None = None,
         policy: Policy | None = None,
         audit: Audit | None = None,
         seal: Seal | None = None,
@@ -63,7 +62,7 @@ class Catalogue(CatalogueReader):
         announce: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        super().__init__(store, index)
+        super().__init__(store)
         self._authoriser = Authoriser(policy)
         self.audit = audit
         self.policy = policy
@@ -84,7 +83,7 @@ class Catalogue(CatalogueReader):
         def check_read(record: Record) -> None:
             self._authoriser.check("read", record.document, digest_of(record.document), principal)
 
-        return CatalogueReader(self.store, self.index, check_read)
+        return CatalogueReader(self.store, check_read)
 
     # Running
 
@@ -210,7 +209,7 @@ class Catalogue(CatalogueReader):
 
         with recorded(self._recorder, {name: "delete"}, principal):
             record = self._again(delete_once, retry_on=(ConflictError,) if expected is None else ())
-            self._forget(name)
+            self._bound.pop(name, None)
             self._cleaning.after_delete(Entry.of(record).spec)
 
     def recover(self) -> int:
@@ -244,8 +243,6 @@ class Catalogue(CatalogueReader):
         """Each spec over the record that was read before, in one commit."""
         prepared = [self._prepared(spec, record, kept, force, principal) for spec, record in specs]
         records = self.store.commit([change for change, _ in prepared])
-        if self.index is not None:
-            self.index.add(secrets.without(record.document) for record in records)
         return [Entry.of(record, broke) for record, (_, broke) in zip(records, prepared, strict=True)]
 
     def _prepared(
@@ -286,11 +283,6 @@ class Catalogue(CatalogueReader):
                     raise
             time.sleep(random.uniform(0, 0.002 * attempt))  # noqa: S311 - so that rivals do not meet again
         return step()
-
-    def _forget(self, name: str) -> None:
-        self._bound.pop(name, None)
-        if self.index is not None:
-            self.index.remove([name])
 
     def _records(self, specs: Iterable[ToolSpec]) -> dict[str, Record | None]:
         return {spec.name: self.store.get(spec.name) for spec in specs}

@@ -19,10 +19,6 @@ def masked(document: Mapping[str, Any]) -> dict[str, Any]:
     return {**document, "credentials": dict.fromkeys(document.get("credentials", ()), MASK)}
 
 
-def without(document: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in document.items() if key != "credentials"}
-
-
 def sealed(name: str, credentials: Mapping[str, Any], kept: Mapping[str, str], seal: Seal | None) -> dict[str, str]:
     """What to store for ``credentials``. A masked value means the one that is ``kept`` already."""
     return {key: _sealed_one(name, key, value, kept, seal) for key, value in credentials.items()}

@@ -9,10 +9,10 @@ from toolcrib.catalogue.entries import Entry, Hit, Page
 from toolcrib.catalogue.finding import Visible, Where, everybody, matching_entries, parsed, search_entries
 from toolcrib.catalogue.stacking import compatible_filter
 from toolcrib.core import stacking
-from toolcrib.core.errors import DeniedError, InvalidQueryError, MissingConfigError, ToolNotFoundError
+from toolcrib.core.errors import DeniedError, InvalidQueryError, ToolNotFoundError
 from toolcrib.core.query import ALL
 from toolcrib.core.spec import ToolSpec
-from toolcrib.ports import Index, Record, Store
+from toolcrib.ports import Record, Store
 
 
 class CatalogueReader:
@@ -22,18 +22,15 @@ class CatalogueReader:
     lists and searches it is left out.
     """
 
-    def __init__(
-        self, store: Store, index: Index | None = None, check_read: Callable[[Record], None] | None = None
-    ) -> None:
+    def __init__(self, store: Store, check_read: Callable[[Record], None] | None = None) -> None:
         self.store = store
-        self.index = index
         self._check_read = check_read
         self._visible: Visible = everybody if check_read is None else self._may_see
 
     @property
     def remote(self) -> bool:
         """Whether a read leaves the process, so that async code should ask in a thread."""
-        return self.store.remote or (self.index is not None and self.index.remote)
+        return self.store.remote
 
     def get(self, name: str) -> ToolSpec:
         """The tool called ``name``, or ToolNotFoundError."""
@@ -67,10 +64,8 @@ class CatalogueReader:
 
     def search(self, text: str, limit: int = 10, filter: Where | None = None) -> list[Hit]:
         """The tools that fit the words best, best first; with ``filter``, only among those that match it."""
-        if self.index is None:
-            raise MissingConfigError("this catalogue was opened without an index, so it cannot be searched")
         where = ALL if filter is None else parsed(filter)
-        return search_entries(self.index, self.store, text, limit, where, self._visible)
+        return search_entries(self.store, text, limit, where, self._visible)
 
     def history(self, name: str) -> list[Entry]:
         """Every version, newest first, deletions included; ToolNotFoundError where the name was never used."""

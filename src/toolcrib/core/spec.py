@@ -18,6 +18,7 @@ from toolcrib.core.addresses import read_url
 from toolcrib.core.errors import InvalidNameError, ToolValidationError
 from toolcrib.core.json import check_json
 from toolcrib.core.names import check_name
+from toolcrib.core.ranking import index_words
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.schema import JsonSchema, compile_schema
 
@@ -139,6 +140,11 @@ class ToolSpec(_Value):
     def digest(self) -> str:
         """SHA-256 of the content. Credentials do not count: a digest is public and must not help to guess them."""
         return digest_of(self.model_dump(mode="json", exclude={"credentials"}))
+
+    @cached_property
+    def index_words(self) -> str:
+        """What a search finds the tool by."""
+        return index_words(vars(self))
 
     def __hash__(self) -> int:
         return hash(self.digest)

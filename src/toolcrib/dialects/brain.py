@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from toolcrib.bootstrap import file_path, open_file, open_index
+from toolcrib.bootstrap import file_path, open_file
 from toolcrib.catalogue import Catalogue
 from toolcrib.core import stacking
 from toolcrib.core.errors import (
@@ -250,7 +250,7 @@ def open_catalogue(url: str = "") -> Catalogue:
     """A catalogue over The Brain's file: ``brain:///path``, or the file that the settings name."""
     path = file_path(url) if url.removeprefix("brain:") else Path(load_settings().brain_file).expanduser()
     store = open_file(path, _MetadataCodec())
-    return Catalogue(store, index=open_index(store), bind=_not_runnable)
+    return Catalogue(store, bind=_not_runnable)
 
 
 def _not_runnable(spec: ToolSpec) -> Tool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from toolcrib.core.errors import InvalidQueryError, did_you_mean
+from toolcrib.core.ranking import Search
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 
@@ -50,42 +51,16 @@ def check_criteria(criteria: Mapping[str, Any], tools: Iterable[Tool]) -> None:
             raise InvalidQueryError(f"tools have no field {name!r}{did_you_mean(name, ToolSpec.model_fields)}")
 
 
-_WORD = re.compile(r"[^\W_]+")
-_WEIGHTS = (("name", 8.0), ("display_name", 6.0), ("tags", 5.0), ("category", 3.0), ("capabilities", 3.0))
-
-
 def search(tools: Iterable[Tool], text: str, limit: int | None) -> list[Tool]:
     """The tools in which every word of ``text`` occurs, the best first; all of them for no words."""
-    words = _WORD.findall(text.lower())
-    scored = []
-    for tool in tools:
-        score = _score(tool.spec, words, text.lower())
-        if score > 0 or not words:
-            scored.append((score, tool))
-    scored.sort(key=lambda pair: -pair[0])  # stable: equals stay in order of registration
-    return [tool for _, tool in scored[:limit]]
-
-
-def _score(spec: ToolSpec, words: list[str], phrase: str) -> float:
-    fields = [(_text(getattr(spec, field)), weight) for field, weight in _WEIGHTS]
-    fields.append((spec.description.lower(), 1.0))
-    total = 100.0 if spec.name.lower() == phrase else 0.0
-    for word in words:
-        best = max((weight * _fit(word, text) for text, weight in fields), default=0.0)
-        if best == 0.0:
-            return 0.0
-        total += best
-    return total
-
-
-def _fit(word: str, text: str) -> float:
-    if word not in text:
-        return 0.0
-    return 1.0 if word in _WORD.findall(text) else 0.5
-
-
-def _text(value: str | tuple[str, ...]) -> str:
-    return (value if isinstance(value, str) else " ".join(value)).lower()
+    wanted = Search.of(text)
+    if not wanted.terms:
+        return list(tools)[:limit]
+    by_name = {tool.name: tool for tool in tools}
+    held = {name: wanted.holds(tool.spec.index_words) for name, tool in by_name.items()}
+    counts = [sum(map(bool, strengths)) for strengths in zip(*held.values(), strict=True)]
+    ranked = wanted.rank({name: strengths for name, strengths in held.items() if all(strengths)}, counts)
+    return [by_name[found.name] for found in ranked[:limit]]
 
 
 def why_not(spec: ToolSpec, capabilities: Collection[str]) -> str | None:

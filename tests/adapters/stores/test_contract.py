@@ -19,6 +19,7 @@ from toolcrib.core.errors import (
 )
 from toolcrib.core.json import MAX_DEPTH
 from toolcrib.core.query import ALL, parse
+from toolcrib.core.ranking import Search, index_words
 from toolcrib.core.spec import ToolExample, ToolSpec
 from toolcrib.formats.bundle import parse_json_object
 from toolcrib.formats.toolentry import entry_to_spec, spec_to_entry
@@ -175,6 +176,27 @@ def test_an_index_forgets_what_a_tool_was(store: Store):
         assert names(store, {field: "new"}) == ["a"]
     store.commit([Change("a", None)])
     assert names(store, {"tags": "new"}) == []
+
+
+def test_candidates_hold_a_word_of_every_lookup(store: Store):
+    store.commit([
+        Change("getRain", tool("getRain", description="Tells of rain", tags=["sky"], manual="Überall auf der Straße")),
+        Change("rainbow", tool("rainbow", description="Paints", usage_notes="needs a sky")),
+    ])  # fmt: skip
+
+    def names(text: str, limit: int = 9) -> set[str]:
+        search = Search.of(text)
+        found = store.text_candidates([search.lookup(term) for term in search.terms], limit=limit)
+        assert all(words == index_words(store.get(name).document) for name, words in found)  # type: ignore[union-attr]
+        return {name for name, _ in found}
+
+    assert names("sky") == names("sky rai") == {"getRain", "rainbow"}, "the last one may be unfinished"
+    assert names("rain sky") == names("straße") == names("uberall straß") == {"getRain"}
+    assert names("rain paint") == names("zebra") == set()
+    assert len(names("sky", limit=1)) == 1
+    store.commit([Change("rainbow", None), Change("getRain", tool("getRain", description="snow"))])
+    assert names("sky") == names("rainbow") == set()
+    assert names("snow get") == {"getRain"}
 
 
 def test_the_outbox_keeps_order_and_attempts(store: Store):

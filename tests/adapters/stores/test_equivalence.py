@@ -1,19 +1,29 @@
-"""Memory, SQLite and a real MongoDB give the same answer to the same question."""
+"""Memory, a JSON file, SQLite and a real MongoDB give the same answer to the same question."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, event, example, given, settings
+from hypothesis import strategies as st
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 from tests.adapters.stores.generated import questions
+from tests.adapters.stores.specs import tool
 
+from toolcrib import ToolRegistry
+from toolcrib.adapters.stores.json_file import JsonFileStore
 from toolcrib.adapters.stores.memory import MemoryStore
 from toolcrib.adapters.stores.mongo import MongoStore
 from toolcrib.adapters.stores.mongo_write import row_of
 from toolcrib.adapters.stores.sqlite import SqliteStore
+from toolcrib.bootstrap import seed_samples
+from toolcrib.catalogue import Catalogue
+from toolcrib.core.context import ToolContext
 from toolcrib.core.query import ALL, parse, to_mongo
+from toolcrib.core.ranking import ENOUGH, Search
+from toolcrib.core.spec import ToolSpec
+from toolcrib.core.tool import Tool
 from toolcrib.ports import Change, Record, Store
 
 Asked = tuple[tuple[dict[str, Any], ...], list[dict[str, Any]]]
@@ -36,6 +46,8 @@ def stores(mongo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def fill(store: Store, catalogue: tuple[dict[str, Any], ...]) -> None:
     if isinstance(store, MongoStore):
         store._tools.delete_many({})
+        if not catalogue:
+            return
         store._tools.insert_many([row_of(Record(document["name"], 1, "etag", document, 0.0)) for document in catalogue])
         return
     gone = [Change(record.name, None) for record in store.query(ALL)]
@@ -76,3 +88,93 @@ def test_a_long_manual_is_found_by_what_stands_at_its_end(stores: dict[str, Stor
     for name, store in stores.items():
         fill(store, ({"name": "t0", "manual": manual}, {"name": "t1", "manual": manual[:-1]}))
         assert [record.name for record in store.query(where)] == ["t0"], name
+
+
+# Searching
+
+TERMS = ("read", "readFiles", "file", "fil", "Files", "mail", "the", "straße", "naïve", "日本", "v2", "x" * 70)
+sentences = st.lists(st.sampled_from(TERMS), max_size=4).map(" ".join)
+found_tools = st.lists(
+    st.builds(
+        dict,
+        name=st.lists(st.sampled_from(("read", "File", "files", "mail", "v2")), min_size=1, max_size=3).map("_".join),
+        description=sentences,
+        **dict.fromkeys(("display_name", "category", "tool_type", "usage_notes", "manual"), sentences),
+        tags=st.lists(sentences, max_size=2),
+        capabilities=st.lists(sentences, max_size=2),
+        parameters=st.dictionaries(sentences, st.builds(dict, description=sentences), max_size=2).map(
+            lambda properties: {"type": "object", "properties": properties}
+        ),
+    ).map(lambda fields: ToolSpec.parse(fields).to_dict()),
+    unique_by=lambda document: document["name"],
+    max_size=12,
+)
+
+
+@pytest.fixture(scope="module")
+def catalogues(stores: dict[str, Store], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Catalogue]:
+    json_file = JsonFileStore(tmp_path_factory.mktemp("search") / "tools.json")
+    return {name: Catalogue(store) for name, store in {**stores, "json": json_file}.items()}
+
+
+def search_everywhere(catalogues: dict[str, Catalogue], text: str, **options: Any) -> list[tuple[str, float, str]]:
+    """Names, scores and reasons, after making sure that they are the same on every store."""
+    found = {
+        name: [(hit.spec.name, hit.score, hit.reason) for hit in catalogue.search(text, **options)]
+        for name, catalogue in catalogues.items()
+    }
+    for name, hits in found.items():
+        assert hits == found["memory"], (name, text)
+    return found["memory"]
+
+
+async def _do_nothing(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> None:
+    """Found, not run."""
+
+
+@pytest.mark.timeout(400)
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(found_tools, st.lists(sentences | st.text(max_size=20), min_size=1, max_size=4), st.integers(1, 12))
+def test_every_store_searches_alike(
+    catalogues: dict[str, Catalogue], tools: list[dict[str, Any]], texts: list[str], limit: int
+):
+    registry = ToolRegistry()
+    for document in tools:
+        registry.register(Tool(ToolSpec.parse(document), print, _do_nothing))
+    for catalogue in catalogues.values():
+        fill(catalogue.store, tuple(tools))
+    for text in texts:
+        hits = search_everywhere(catalogues, text, limit=limit)
+        event("found" if hits else "not found")
+        assert all(0 < score <= 1 and reason for _, score, reason in hits)
+        every_word = [tool.name for tool in registry.search(text)] if Search.of(text).terms else []
+        everything = [name for name, _, _ in search_everywhere(catalogues, text, limit=100)]
+        assert every_word == [name for name in everything if name in every_word], "the registry ranks as the stores do"
+        assert [name for name, _, _ in hits] == everything[:limit]
+
+
+def test_the_shipped_tools_are_found_alike(catalogues: dict[str, Catalogue]):
+    for catalogue in catalogues.values():
+        fill(catalogue.store, ())
+        seed_samples(catalogue)
+    for text in ("open a page in the browser", "html_parsing", "screen", "scre", "parse html", "click", "Goto",
+                 "read a pdf and email me the tables", "extract text from the page and store it"):  # fmt: skip
+        assert search_everywhere(catalogues, text), text
+        search_everywhere(catalogues, text, filter={"category": "navigation"})
+    assert search_everywhere(catalogues, "Goto")[0][:2] == ("goto", 1.0)
+
+
+def test_common_words_are_searched_alike(catalogues: dict[str, Catalogue]):
+    """More tools hold the words than are looked at; the best are found nevertheless."""
+    weak = [tool(f"tool-{number:04}", description="about rain and snow") for number in range(ENOUGH + 50)]
+    strong = [tool("zz_rain", tags=["snow"]), tool("zz_snow", tags=["rain"]), tool("zz-rain-snow")]
+    named = [tool("of-no-note-at-all", description="x")]
+    for catalogue in catalogues.values():
+        fill(catalogue.store, (*weak, *strong, *named))
+    assert [name for name, *_ in search_everywhere(catalogues, "rain snow", limit=3)] == [
+        "zz-rain-snow", "zz_rain", "zz_snow",
+    ]  # fmt: skip
+    assert [name for name, *_ in search_everywhere(catalogues, "rain", limit=2)] == ["zz-rain-snow", "zz_rain"]
+    assert search_everywhere(catalogues, "tool-0342", limit=1)[0][:2] == ("tool-0342", 1.0)
+    rarest = {"filter": {"name": {"$in": ["tool-0349", "tool-0001"]}}}
+    assert [name for name, *_ in search_everywhere(catalogues, "snow", **rarest)] == ["tool-0001", "tool-0349"]

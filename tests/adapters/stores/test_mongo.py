@@ -20,6 +20,7 @@ from toolcrib.adapters.stores.mongo import MongoStore
 from toolcrib.bootstrap import open_catalogue
 from toolcrib.core.errors import ConflictError, StoreError
 from toolcrib.core.query import ALL, parse
+from toolcrib.core.ranking import Search
 from toolcrib.ports import Change
 from toolcrib.settings import Settings
 from toolcrib.surfaces.serve import check_start
@@ -78,6 +79,38 @@ def test_queries_use_the_indexes(mongo_database_url: str):
         assert "COLLSCAN" not in text
         assert "'SORT'" not in text
     client.close()
+    store.close()
+
+
+def test_tools_of_the_first_release_get_their_words(mongo_database_url: str):
+    """They had a text index over three fields, and no words."""
+    with MongoClient[dict[str, Any]](mongo_database_url) as client:
+        tools = client.get_default_database()["tools"]
+        row = {"version": 1, "etag": "e", "at": 0.0, "document": tool("a", usage_notes="umlauts"), "words_of_name": "a"}
+        tools.insert_one({"_id": "a", **row})
+        tools.create_index([("words_of_name", "text")], name="tool_text")
+        lookup = Search.of("umlaut").lookup("umlaut")
+        for _ in range(2):
+            store = MongoStore(mongo_database_url)
+            assert [found.name for found in store.text_candidates([lookup], limit=9)] == ["a"]
+            store.close()
+        assert "tool_text" not in tools.index_information()
+        assert "words_of_name" not in (tools.find_one() or {})
+
+
+def test_candidates_are_found_by_the_index(mongo_database_url: str):
+    """An unfinished word too: only the words that begin with it are looked at."""
+    store = MongoStore(mongo_database_url)
+    store.commit([Change(f"t{number}", tool(f"t{number}", tags=[f"x{number}"])) for number in range(200)])
+    with MongoClient[dict[str, Any]](mongo_database_url) as client:
+        database = client.get_default_database()
+        database.command("profile", 2)
+        for text in ("x77", "x77 more"):
+            store.text_candidates([Search.of(text).lookup("x77")], limit=9)
+        database.command("profile", 0)
+        asked = list(database["system.profile"].find({"command.find": "tools", "command.projection": {"words": 1}}))
+    assert len(asked) == 2
+    assert all(question["keysExamined"] < 30 for question in asked)
     store.close()
 
 

@@ -8,11 +8,14 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
 from toolcrib.adapters.stores.changes import check_after, check_expected, document_text, new_etag
+from toolcrib.adapters.stores.words import WordIndex
 from toolcrib.core.query import Filter
+from toolcrib.core.ranking import Candidate, Lookup
 from toolcrib.ports import Change, OutboxEntry, Record
 
 
@@ -179,6 +182,13 @@ class ContentsReader(ABC):
     def count(self, where: Filter) -> int:
         with self._reading() as contents:
             return sum(1 for _ in contents.matching(where))
+
+    def text_candidates(self, wanted: Sequence[Lookup], *, limit: int) -> list[Candidate]:
+        return self._words.candidates(wanted, limit)
+
+    @cached_property
+    def _words(self) -> WordIndex:
+        return WordIndex(self)
 
     def history(self, name: str) -> list[Record]:
         with self._reading() as contents:

@@ -13,17 +13,27 @@ from typing import TYPE_CHECKING
 
 from toolcrib.adapters.mongo import Document, MongoConnection
 from toolcrib.adapters.stores.changes import check_after, document_text, new_etag
-from toolcrib.adapters.stores.mongo_filter import decode, server_filter
-from toolcrib.adapters.stores.mongo_write import COUNTERS, HISTORY, OUTBOX, TOOLS, Commit, Write, past_record, record
+from toolcrib.adapters.stores.mongo_filter import any_word, decode, server_filter
+from toolcrib.adapters.stores.mongo_write import (
+    COUNTERS,
+    HISTORY,
+    OUTBOX,
+    TOOLS,
+    Commit,
+    Write,
+    fill_in_words,
+    past_record,
+    record,
+)  # fmt: skip
 from toolcrib.core.json import is_unicode
 from toolcrib.core.query import Filter
-from toolcrib.ports import Change, Match, OutboxEntry, Record
+from toolcrib.core.ranking import Candidate, Lookup
+from toolcrib.ports import Change, OutboxEntry, Record
 
 if TYPE_CHECKING:
     from pymongo.collection import Collection
 
 _CLAIMS = "tool_claims"
-_TEXT_WEIGHTS = {"words_of_name": 4, "document.tags": 2, "document.description": 1}
 _INDEXED = ("tool_type", "category", "tags", "capabilities", "execution_mode", "policy_rule_uri")
 
 
@@ -96,17 +106,10 @@ class MongoStore:
 
         return self._attempt(versions)
 
-    def search_text(self, text: str, *, limit: int = 10) -> list[Match]:
-        """Tools whose name, description and tags hold every word of ``text``, best first."""
-        words = [word for word in text.replace('"', " ").replace("\0", " ").split() if is_unicode(word)]
-        if not words or limit <= 0:
-            return []
-        question = {"$text": {"$search": " ".join(f'"{word}"' for word in words[:50])}}
-        score = {"$meta": "textScore"}
-        found = self._attempt(
-            lambda: list(self._tools.find(question, {"score": score}).sort([("score", score)]).limit(limit))
-        )
-        return [Match(row["_id"], row["score"] / (1 + row["score"]), f"holds {text!r}") for row in found]
+    def text_candidates(self, wanted: Sequence[Lookup], *, limit: int) -> list[Candidate]:
+        question = {"$and": [{"words": {"$in": any_word(lookup)}} for lookup in wanted]}
+        found = self._attempt(lambda: list(self._tools.find(question, {"words": 1}, limit=limit)))
+        return [Candidate(row["_id"], " ".join(row["words"])) for row in found]
 
     # Writing
 
@@ -164,11 +167,6 @@ class MongoStore:
             self._server.make_collection(name)
         for field in _INDEXED:
             self._tools.create_index([(f"document.{field}", 1), ("_id", 1)])
-        self._tools.create_index(
-            [(field, "text") for field in _TEXT_WEIGHTS],
-            name="tool_text",
-            weights=_TEXT_WEIGHTS,
-            default_language="none",
-            language_override="no_language",
-        )
+        self._tools.create_index([("words", 1), ("_id", 1)])
+        fill_in_words(self._tools)
         self._history.create_index([("name", 1), ("version", -1)], unique=True)

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from bson.decimal128 import Decimal128
+from bson.regex import Regex
 
 from toolcrib.core.query import filters as q
 from toolcrib.core.query.portable import server_side
 from toolcrib.core.query.syntax import OPTIONS
 from toolcrib.core.query.values import INT64
+from toolcrib.core.ranking import Lookup
 
 _DOLLAR = "$"
 _STAND_IN = "＄"
@@ -144,3 +146,8 @@ def _values(tests: Sequence[q.Test]) -> tuple[dict[str, Any], bool]:
             operators |= asked
         all_exact = all_exact and exact
     return operators, all_exact
+
+
+def any_word(lookup: Lookup) -> list[str | Regex[str]]:
+    """For ``$in``. A Python pattern would carry flags, and for those MongoDB reads the whole index."""
+    return [Regex(f"^{word}") for word in lookup.words] if lookup.prefix else list(lookup.words)

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from pymongo import DeleteOne, InsertOne, ReplaceOne
+from pymongo import DeleteOne, InsertOne, ReplaceOne, UpdateOne
+from pymongo.errors import OperationFailure
 
 from toolcrib.adapters.mongo import Document
 from toolcrib.adapters.stores.changes import check_expected
 from toolcrib.adapters.stores.mongo_filter import decode, encode
+from toolcrib.core.ranking import index_words
 from toolcrib.ports import Change, Record
 
 if TYPE_CHECKING:
     from pymongo.client_session import ClientSession
+    from pymongo.collection import Collection
     from pymongo.database import Database
 
+_ROWS_AT_ONCE = 1000
 TOOLS, HISTORY, OUTBOX, COUNTERS = "tools", "tool_history", "tool_outbox", "tool_counters"
-_WORD_ENDS = re.compile(r"[_.-]|(?<=[a-z0-9])(?=[A-Z])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +139,23 @@ def row_of(made: Record) -> Document:
         "etag": made.etag,
         "at": made.at,
         "document": encode(made.document),
-        "words_of_name": _WORD_ENDS.sub(" ", made.name),  # for the text index, which would take it for one word
+        "words": index_words(made.document).split(),
     }
+
+
+def fill_in_words(tools: Collection[Document]) -> None:
+    """Give words to tools that an older release wrote, and drop the index that it searched by."""
+    with suppress(OperationFailure):  # there is none
+        tools.drop_index("tool_text")
+    with tools.find({"words": {"$exists": False}}) as wordless:
+        while rows := list(islice(wordless, _ROWS_AT_ONCE)):
+            tools.bulk_write([_with_words(row) for row in rows], ordered=False)
+
+
+def _with_words(row: Document) -> UpdateOne:
+    words = index_words(decode(row["document"])).split()
+    same = {"_id": row["_id"], "etag": row["etag"]}  # somebody may have replaced it meanwhile
+    return UpdateOne(same, {"$set": {"words": words}, "$unset": {"words_of_name": ""}})
 
 
 def _as_past(row: Document, *, deleted: bool = False) -> Document:

@@ -21,7 +21,8 @@ from toolcrib.adapters.stores.sqlite_write import ChangeWriter
 from toolcrib.core.errors import StoreError
 from toolcrib.core.json import is_unicode
 from toolcrib.core.query import Filter
-from toolcrib.ports import Change, Match, OutboxEntry, Record
+from toolcrib.core.ranking import Candidate, Lookup
+from toolcrib.ports import Change, OutboxEntry, Record
 
 _WHAT = "catalogue"
 _IDLE_CONNECTIONS = 8
@@ -119,18 +120,11 @@ class SqliteStore:
         with self._reader() as connection:
             return [_record(row) for row in connection.execute(sql, {"name": name})]
 
-    def search_text(self, text: str, *, limit: int = 10) -> list[Match]:
-        """Tools whose name, description and tags hold every word of ``text``, best first."""
-        words = [word.replace('"', '""') for word in text.replace("\0", " ").split() if is_unicode(word)]
-        if not words:
-            return []
-        sql = (
-            "SELECT tool_id, bm25(tool_text, 0, 4.0, 1.0, 2.0) AS rank FROM tool_text WHERE tool_text MATCH ? "
-            "ORDER BY rank LIMIT ?"
-        )
+    def text_candidates(self, wanted: Sequence[Lookup], *, limit: int) -> list[Candidate]:
+        sql = "SELECT tool_id, words FROM tool_text WHERE tool_text MATCH ? LIMIT ?"
         with self._reader() as connection:
-            rows = connection.execute(sql, (" ".join(f'"{word}"' for word in words[:50]), limit)).fetchall()
-        return [Match(name, -rank / (1 - rank), f"holds {text!r}") for name, rank in rows]
+            rows = connection.execute(sql, (" AND ".join(map(_any_word, wanted)), limit)).fetchall()
+        return [Candidate(*row) for row in rows]
 
     # Writing
 
@@ -242,6 +236,12 @@ class SqliteStore:
         finally:
             self._writer.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
         return not busy
+
+
+def _any_word(lookup: Lookup) -> str:
+    """One lookup in the language of FTS5. Index words are letters and digits, so quotation marks are all they need."""
+    end = '"*' if lookup.prefix else '"'
+    return "(" + " OR ".join(f'"{word}{end}' for word in lookup.words) + ")"
 
 
 def _record(row: tuple[Any, ...]) -> Record:

@@ -6,11 +6,13 @@ the columns that queries need are stored beside it, the others are read out of i
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from typing import Any
 
 from toolcrib.adapters.sqlite import transaction
 from toolcrib.core.errors import StoreError
+from toolcrib.core.ranking import index_words
 
 APPLICATION_ID = 0x54435242
 """In the file's header: this database is a tool crib."""
@@ -90,8 +92,22 @@ _FIRST = (
 
 _CLAIMS = ("CREATE TABLE tool_claim (name TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL) WITHOUT ROWID",)
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _CLAIMS)
-"""Entry n brings a file from version n to n + 1. Entries are only ever added."""
+_ONE_RANKING = (
+    "DROP TABLE tool_text",
+    # The words are ours already (core.ranking), so this tokenizer only parts them at the blanks.
+    """
+    CREATE VIRTUAL TABLE tool_text USING fts5 (
+        tool_id UNINDEXED, words, detail = none, columnsize = 0, tokenize = 'ascii'
+    )
+    """,
+    "INSERT INTO tool_text (rowid, tool_id, words) SELECT search_id, tool_id, index_words(document) FROM tool_data",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _CLAIMS, _ONE_RANKING)
+"""Entry n brings a file from version n to n + 1. Entries are only ever added.
+
+The SQL function ``index_words`` gives a document's words for ``tool_text`` as core.ranking has them now.
+"""
 
 EXECUTION_COLUMNS: dict[str, tuple[str, ...]] = {
     "tool_execution_mode": ("execution_mode",),
@@ -110,6 +126,7 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
     current = len(MIGRATIONS)
     if _number(connection, "user_version") == current:
         return
+    connection.create_function("index_words", 1, lambda text: index_words(json.loads(text)))
     with transaction(connection):
         version = _number(connection, "user_version")
         if version > current:

@@ -8,6 +8,7 @@ from typing import Any
 
 from toolcrib.adapters.stores.changes import LABEL_FIELDS, check_expected, new_etag
 from toolcrib.adapters.stores.sqlite_schema import EXECUTION_COLUMNS, execution_row
+from toolcrib.core.ranking import index_words
 from toolcrib.ports import Change, Record
 
 
@@ -29,15 +30,16 @@ class ChangeWriter:
         if old is not None:
             self._retire(old[2], json.loads(old[3]))
         etag = new_etag()
+        document: dict[str, Any] = {}
         if change.document is None:
             self._keep_deletion(version, etag, at)
         else:
-            self._insert(version, etag, at, text, json.loads(text))
+            document = json.loads(text)
+            self._insert(version, etag, at, text, document)
         if change.event is not None:
             self.connection.execute(
                 "INSERT INTO tool_outbox (tool_id, payload) VALUES (?, ?)", (name, json.dumps(change.event))
             )
-        document = {} if change.document is None else json.loads(text)
         return Record(name, version, etag, document, at, deleted=change.document is None)
 
     def _last_version(self) -> int:
@@ -69,8 +71,7 @@ class ChangeWriter:
         execute, name = self.connection.execute, self.name
         description = document.get("description")
         search_id = execute(
-            "INSERT INTO tool_text (tool_id, name, description, tags) VALUES (?, ?, ?, ?)",
-            (name, name, description or "", " ".join(document.get("tags", ()))),
+            "INSERT INTO tool_text (tool_id, words) VALUES (?, ?)", (name, index_words(document))
         ).lastrowid
         metadata = document.get("metadata")
         execute(

@@ -1,1 +1,0 @@
-"""Search over the catalogue, derived from the store."""
