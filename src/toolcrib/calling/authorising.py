@@ -8,6 +8,7 @@ from typing import Any
 
 from toolcrib.core.errors import DeniedError
 from toolcrib.core.roles import Principal, Who
+from toolcrib.core.spec import digest_of
 from toolcrib.ports import Action, Policy, PolicyRequest
 
 
@@ -26,14 +27,16 @@ class Authoriser:
         """A policy in this process is asked about reads too; a remote one is not: every look would be a round trip."""
         return self.policy is not None and not self.policy.remote
 
-    def check(self, action: Action, document: Mapping[str, Any], digest: str, principal: Who) -> None:
-        """Nothing, or DeniedError with the policy's reason."""
+    def check(self, action: Action, document: Mapping[str, Any], principal: Who, *, digest: str = "") -> None:
+        """Nothing, or DeniedError with the policy's reason. ``digest`` is the document's, if it is known already."""
         if self.policy is None:
             return
         who = Principal.of(principal)
         name = document["name"]
         public = {key: value for key, value in document.items() if key != "credentials"}
-        decision = self.policy.decide(PolicyRequest(who.name, action, name, public, digest, who.roles))
+        decision = self.policy.decide(
+            PolicyRequest(who.name, action, name, public, digest or digest_of(public), who.roles)
+        )
         if decision.allow:
             return
         rule = decision.rule or "policy"

@@ -96,7 +96,7 @@ class Calls:
     async def _authorise(self, authoriser: Authoriser, spec: ToolSpec, context: ToolContext) -> None:
         principal = Principal(context.principal, roles=context.roles)
         document = spec.model_dump(mode="json", exclude={"credentials"})
-        await ask(authoriser, authoriser.check, "run", document, spec.digest, principal)
+        await ask(authoriser, authoriser.check, "run", document, principal, digest=spec.digest)
 
     async def _ask_approval(self, spec: ToolSpec, arguments: Mapping[str, Any] | None) -> None:
         above = f"{spec.name!r} is {spec.safety_level.value!r}, above the allowed {self.highest_safety_level.value!r}"

@@ -32,7 +32,7 @@ from toolcrib.core.errors import (
 )
 from toolcrib.core.json import MASK
 from toolcrib.core.roles import Principal, Who
-from toolcrib.core.spec import ToolSpec, digest_of
+from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.core.versions import broken_by
 from toolcrib.ports import Action, Audit, Change, Policy, Record, Seal, Store
@@ -81,7 +81,7 @@ class Catalogue(CatalogueReader):
             return self
 
         def check_read(record: Record) -> None:
-            self._authoriser.check("read", record.document, digest_of(record.document), principal)
+            self._authoriser.check("read", record.document, principal)
 
         return CatalogueReader(self.store, check_read)
 
@@ -164,7 +164,7 @@ class Catalogue(CatalogueReader):
             if spec.name != name:
                 raise ToolValidationError(f"{name!r} cannot be renamed to {spec.name!r}; publish that and delete this")
             if spec.digest == current.digest and spec.credentials == current.credentials:
-                self._authoriser.check("update", spec.to_dict(), spec.digest, principal)
+                self._authoriser.check("update", spec.to_dict(), principal)
                 return Entry.of(record)
             return self._write([(spec, record)], force=force, principal=principal)[0]
 
@@ -198,7 +198,7 @@ class Catalogue(CatalogueReader):
             if expected is not None and record.etag != expected:
                 raise ConflictError(f"{name!r} was changed by somebody else; read it again before you delete it")
             spec = Entry.of(record).spec
-            self._authoriser.check("delete", record.document, spec.digest, principal)
+            self._authoriser.check("delete", record.document, principal)
             if not force and (users := users_of(name, self.store)):
                 raise ToolInUseError(name, users)
             event = self._event("tool.deleted", spec, record.document, principal)
@@ -249,7 +249,7 @@ class Catalogue(CatalogueReader):
         self, spec: ToolSpec, record: Record | None, kept: Mapping[str, str] | None, force: bool, principal: Who
     ) -> tuple[Change, list[str]]:
         document = spec.to_dict()
-        self._authoriser.check("update" if record else "create", document, spec.digest, principal)
+        self._authoriser.check("update" if record else "create", document, principal)
         broke = broken_by(Entry.of(record).spec, spec) if record else []
         if broke and not force:
             raise BreakingChangeError(spec.name, broke)

@@ -6,6 +6,8 @@ import json
 import secrets
 from typing import Any
 
+from pydantic_core import from_json
+
 from toolcrib.core.errors import (
     ConflictError,
     InvalidQueryError,
@@ -50,15 +52,16 @@ def check_after(name: str | None) -> None:
         raise InvalidQueryError(f"{name!r} is not a name to go on from")
 
 
-def document_text(change: Change) -> str:
-    """The change's document as JSON text, or ToolValidationError where some backend could not keep it faithfully."""
+def kept_document(change: Change) -> tuple[str, dict[str, Any]]:
+    """The change's document as JSON text and as a copy of its own; nothing for a deletion.
+
+    ToolValidationError if some backend could not keep it faithfully.
+    """
     document = change.document
-    assert document is not None
+    if document is None:
+        return "{}", {}
     try:
-        text = _plain_text(document)
-        if text is None:
-            check_json(document, MAX_RECORD_DEPTH)
-            text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        text, copy = _plain(document) or _checked(document)
         _check_fields(change.name, document)
     except ValueError as error:
         raise ToolValidationError(f"tool {change.name!r} cannot be stored: {error}") from None
@@ -66,17 +69,29 @@ def document_text(change: Change) -> str:
         raise ToolValidationError(
             f"tool {change.name!r} cannot be stored: it is larger than {MAX_DOCUMENT_BYTES} bytes"
         )
-    return text
+    return text, copy
 
 
-def _plain_text(document: dict[str, Any]) -> str | None:
-    """The text of a document that is JSON beyond doubt; None where each value must be looked at, which is slow."""
+def _plain(document: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    """A document that is JSON beyond doubt; None if each value must be looked at, which is slow."""
     try:
-        text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        text.encode()
+        text = _text(document)
+        if not is_plain(text):
+            return None
+        copy = from_json(text.encode())
     except (TypeError, ValueError, RecursionError):
         return None
-    return text if is_plain(text) and json.loads(text) == document else None
+    return (text, copy) if copy == document else None
+
+
+def _checked(document: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    check_json(document, MAX_RECORD_DEPTH)
+    text = _text(document)
+    return text, json.loads(text)
+
+
+def _text(document: dict[str, Any]) -> str:
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def _check_fields(name: str, document: dict[str, Any]) -> None:

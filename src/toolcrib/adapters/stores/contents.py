@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from toolcrib.adapters.stores.changes import check_after, check_expected, document_text, new_etag
+from toolcrib.adapters.stores.changes import check_after, check_expected, kept_document, new_etag
 from toolcrib.adapters.stores.words import WordIndex
 from toolcrib.core.query import Filter
 from toolcrib.core.ranking import Candidate, Lookup
@@ -95,14 +95,14 @@ class Contents:
         for change in changes:
             past = planned.get(change.name) or self.last(change.name)
             check_expected(change, None if past is None or past.deleted else past.etag)
-            text = "{}" if change.document is None else document_text(change)
+            text, document = kept_document(change)
             version = Version(
                 name=change.name,
                 version=1 if past is None else past.version + 1,
                 etag=new_etag(),
                 at=at,
                 text=text,
-                document=json.loads(text),
+                document=document,
                 deleted=change.document is None,
             )
             planned[change.name] = version

@@ -17,7 +17,7 @@ from threading import RLock
 from typing import Any
 
 from toolcrib.adapters.files import locked, replace_file, signature
-from toolcrib.adapters.stores.changes import document_text
+from toolcrib.adapters.stores.changes import kept_document
 from toolcrib.adapters.stores.codecs import Codec, SpecCodec
 from toolcrib.adapters.stores.contents import Contents, ContentsReader, Plan, Version
 from toolcrib.adapters.stores.journal import Journal, digest
@@ -95,7 +95,7 @@ class JsonFileStore(ContentsReader):
         """The change with its document as it will be read back: a codec may keep less than it was given."""
         if change.document is None:
             return change
-        document_text(change)
+        kept_document(change)
         return replace(change, document=self._codec.decode(self._codec.encode(change.document)))
 
     def _write(self, loaded: _Loaded, plan: Plan) -> None:
@@ -184,7 +184,7 @@ class JsonFileStore(ContentsReader):
             raise ToolValidationError(f"{where} is not an object")
         try:
             document = self._codec.decode(entry)
-            return document["name"], document_text(Change(document["name"], document))
+            return document["name"], kept_document(Change(document["name"], document))[0]
         except ToolcribError as error:
             raise ToolValidationError(f"{where} ({entry.get('name')!r}) is wrong: {error}") from None
 

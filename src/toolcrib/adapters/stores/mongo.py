@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from toolcrib.adapters.mongo import Document, MongoConnection
-from toolcrib.adapters.stores.changes import check_after, document_text, new_etag
+from toolcrib.adapters.stores.changes import check_after, kept_document, new_etag
 from toolcrib.adapters.stores.mongo_filter import any_word, decode, server_filter
 from toolcrib.adapters.stores.mongo_write import (
     COUNTERS,
@@ -115,10 +115,7 @@ class MongoStore:
 
     def commit(self, changes: Sequence[Change]) -> list[Record]:
         at = self._clock()
-        writes = [
-            Write(change, "{}" if change.document is None else document_text(change), new_etag(), at)
-            for change in changes
-        ]
+        writes = [Write(change, kept_document(change)[1], new_etag(), at) for change in changes]
         attempts = 0
 
         def attempt() -> list[Record]:

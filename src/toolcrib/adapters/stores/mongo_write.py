@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pymongo import DeleteOne, InsertOne, ReplaceOne, UpdateOne
 from pymongo.errors import OperationFailure
@@ -32,7 +32,7 @@ class Write:
     """A change with everything drawn that must be the same at every attempt."""
 
     change: Change
-    text: str
+    document: dict[str, Any]
     etag: str
     at: float
 
@@ -127,7 +127,7 @@ class Commit:
 
 
 def _made(write: Write, version: int) -> Record:
-    document = json.loads(write.text)
+    document = write.document
     return Record(write.change.name, version, write.etag, document, write.at, write.change.document is None)
 
 

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any
 
 from toolcrib.adapters.sqlite import BUSY_SECONDS, connect, explained, failure, transaction
-from toolcrib.adapters.stores.changes import check_after, document_text
+from toolcrib.adapters.stores.changes import check_after, kept_document
 from toolcrib.adapters.stores.sqlite_query import Lengths, Selection, select
 from toolcrib.adapters.stores.sqlite_schema import migrate
 from toolcrib.adapters.stores.sqlite_write import ChangeWriter
@@ -129,11 +129,11 @@ class SqliteStore:
     # Writing
 
     def commit(self, changes: Sequence[Change]) -> list[Record]:
-        texts = ["" if change.document is None else document_text(change) for change in changes]
+        kept = [kept_document(change) for change in changes]
         with self._writing() as connection:
             at = self._clock()
             return [
-                ChangeWriter(connection, change).write(text, at) for change, text in zip(changes, texts, strict=True)
+                ChangeWriter(connection, change).write(*each, at) for change, each in zip(changes, kept, strict=True)
             ]
 
     def outbox(self, *, limit: int = 100) -> list[OutboxEntry]:

@@ -20,7 +20,7 @@ class ChangeWriter:
         self.change = change
         self.name = change.name
 
-    def write(self, text: str, at: float) -> Record:
+    def write(self, text: str, document: dict[str, Any], at: float) -> Record:
         change, name = self.change, self.name
         old = self.connection.execute(
             "SELECT version, etag, search_id, document FROM tool_data WHERE tool_id = ?", (name,)
@@ -30,11 +30,9 @@ class ChangeWriter:
         if old is not None:
             self._retire(old[2], json.loads(old[3]))
         etag = new_etag()
-        document: dict[str, Any] = {}
         if change.document is None:
             self._keep_deletion(version, etag, at)
         else:
-            document = json.loads(text)
             self._insert(version, etag, at, text, document)
         if change.event is not None:
             self.connection.execute(
