@@ -1,22 +1,22 @@
 """Using the mouse, the keyboard and what the page offers them."""
 
-# ruff: noqa: ASYNC109  the browser's own time limits, in milliseconds, are part of the tools' contract
-
 from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from functools import partial
+from typing import Annotated, Any, Literal
 
 from toolcrib import SafetyLevel
-from toolcrib.toolsets.browser.definition import Element, Timeout, browser_tool
+from toolcrib.toolsets.browser.definition import Data, Element, Timeout, browser_tool
 from toolcrib.toolsets.browser.failures import BadInputError, ElementNotReadyError, playwright_error
 from toolcrib.toolsets.browser.page import ENGINE_NAME
+from toolcrib.toolsets.browser.session import BrowserSession
 from toolcrib.toolsets.browser.targeting import acting, find
 from toolcrib.toolsets.browser.tools.navigation import check_still_inside
 
-if TYPE_CHECKING:
-    from toolcrib.toolsets.browser.session import BrowserSession
+tool = partial(browser_tool, category="interaction")
+acts = partial(tool, safety_level=SafetyLevel.LOW_RISK)
 
 Button = Annotated[Literal["left", "right", "middle"], "Which mouse button"]
 Keys = Annotated[list[Literal["Alt", "Control", "Meta", "Shift"]], "Keys held down meanwhile"]
@@ -55,14 +55,10 @@ async def _clicked(
     return {"clicked": str(match), "matched": match.as_dict(), "navigated": navigated, "url": session.url}
 
 
-@browser_tool(
-    category="interaction",
-    safety_level=SafetyLevel.LOW_RISK,
-    examples=[
-        'click(selector="#submit-btn")',
-        'click(selector="e12")',
-        'click(selector="Sign in button", timeout=10000)',
-    ],
+@acts(
+    'click(selector="#submit-btn")',
+    'click(selector="e12")',
+    'click(selector="Sign in button", timeout=10000)',
     returns="What was clicked, how it was matched, whether the page navigated, and the address now",
 )
 async def click(
@@ -71,37 +67,32 @@ async def click(
     timeout: Timeout = 5000,
     button: Button = "left",
     modifiers: Keys = [],  # noqa: B006  read only; None would be one more type in the schema
-) -> dict[str, Any]:
+) -> Data:
     """Click on an element."""
     return await _clicked(session, selector, timeout, button=button, keys=modifiers)
 
 
-@browser_tool(
-    category="interaction",
-    safety_level=SafetyLevel.LOW_RISK,
-    examples=['double_click(selector=".row")'],
+@acts(
+    'double_click(selector=".row")',
     returns="What was double-clicked, how it was matched, whether the page navigated, and the address now",
 )
-async def double_click(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> dict[str, Any]:
+async def double_click(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> Data:
     """Double-click an element."""
     return await _clicked(session, selector, timeout, count=2)
 
 
-@browser_tool(
-    category="interaction",
-    safety_level=SafetyLevel.LOW_RISK,
-    examples=['right_click(selector="#file")'],
+@acts(
+    'right_click(selector="#file")',
     returns="What was right-clicked, how it was matched, whether the page navigated, and the address now",
 )
-async def right_click(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> dict[str, Any]:
+async def right_click(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> Data:
     """Click an element with the right mouse button."""
     return await _clicked(session, selector, timeout, button="right")
 
 
-@browser_tool(
-    category="interaction",
-    safety_level=SafetyLevel.LOW_RISK,
-    examples=['press_key(key="Enter")', 'press_key(key="Control+a", selector="#editor")'],
+@acts(
+    'press_key(key="Enter")',
+    'press_key(key="Control+a", selector="#editor")',
     returns="The key, the element that had it, and whether the page navigated",
 )
 async def press_key(
@@ -109,7 +100,7 @@ async def press_key(
     key: Annotated[str, "A key or a combination: Enter, Escape, ArrowDown, Control+a"],
     selector: Annotated[str, "The element to press it in; empty for the one that has the focus"] = "",
     timeout: Timeout = 5000,
-) -> dict[str, Any]:
+) -> Data:
     """Press a key on the keyboard."""
     match = await find(session, selector, "any", timeout) if selector else None
     tab, mark = session.tab, len(session.happenings)
@@ -133,12 +124,8 @@ async def press_key(
     return {"pressed": key, "matched": match.as_dict() if match else None, "navigated": navigated, "url": session.url}
 
 
-@browser_tool(
-    category="interaction",
-    examples=['hover(selector="Products menu")'],
-    returns="What the mouse is over, and how it was matched",
-)
-async def hover(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> dict[str, Any]:
+@tool('hover(selector="Products menu")', returns="What the mouse is over, and how it was matched")
+async def hover(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> Data:
     """Move the mouse over an element."""
     match = await find(session, selector, "any", timeout)
     async with acting(session, "hovered over", match):
@@ -146,12 +133,10 @@ async def hover(session: BrowserSession, selector: Element, timeout: Timeout = 5
     return {"hovered": str(match), "matched": match.as_dict()}
 
 
-@browser_tool(
-    category="interaction",
-    examples=['focus(selector="Email")'],
-    returns="What was given the focus, how it was matched, and whether it has the focus now",
+@tool(
+    'focus(selector="Email")', returns="What was given the focus, how it was matched, and whether it has the focus now"
 )
-async def focus(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> dict[str, Any]:
+async def focus(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> Data:
     """Give an element the keyboard focus."""
     match = await find(session, selector, "any", timeout)
     await match.locator.focus(timeout=max(timeout, 500))
@@ -161,9 +146,10 @@ async def focus(session: BrowserSession, selector: Element, timeout: Timeout = 5
     return {"focused": str(match), "matched": match.as_dict(), "has_focus": True}
 
 
-@browser_tool(
-    category="interaction",
-    examples=['scroll(direction="down")', 'scroll(direction="bottom")', 'scroll(selector="Terms heading")'],
+@tool(
+    'scroll(direction="down")',
+    'scroll(direction="bottom")',
+    'scroll(selector="Terms heading")',
     returns="The scroll positions before and after, and whether the end is reached",
 )
 async def scroll(
@@ -172,7 +158,7 @@ async def scroll(
     amount: Annotated[int, "How many pixels; 0 for nearly a screenful"] = 0,
     selector: Annotated[str, "A box to scroll inside of, or an element to bring into view; empty for the page"] = "",
     timeout: Timeout = 5000,
-) -> dict[str, Any]:
+) -> Data:
     """Scroll the page, scroll inside a box, or bring an element into view."""
     match = await find(session, selector, "any", timeout) if selector else None
     frame = match.frame if match else session.page.main_frame
@@ -188,15 +174,11 @@ async def scroll(
     }
 
 
-@browser_tool(
-    category="interaction",
-    safety_level=SafetyLevel.LOW_RISK,
-    examples=['drag_and_drop(source="#card-1", target="Done column")'],
+@acts(
+    'drag_and_drop(source="#card-1", target="Done column")',
     returns="What was dragged and where it was dropped, and how both were matched",
 )
-async def drag_and_drop(
-    session: BrowserSession, source: Element, target: Element, timeout: Timeout = 5000
-) -> dict[str, Any]:
+async def drag_and_drop(session: BrowserSession, source: Element, target: Element, timeout: Timeout = 5000) -> Data:
     """Drag one element and drop it on another."""
     dragged = await find(session, source, "any", timeout)
     onto = await find(session, target, "any", timeout)
@@ -205,10 +187,9 @@ async def drag_and_drop(
     return {"dragged": str(dragged), "onto": str(onto), "matched": [dragged.as_dict(), onto.as_dict()]}
 
 
-@browser_tool(
-    category="interaction",
-    safety_level=SafetyLevel.LOW_RISK,
-    examples=['handle_dialog(action="accept")', 'handle_dialog(action="accept", text="Ada")'],
+@acts(
+    'handle_dialog(action="accept")',
+    'handle_dialog(action="accept", text="Ada")',
     returns="What will become of the next dialogs, and the dialogs that there were so far",
     usage_notes="Dialogs never block: they are dismissed unless this was called before, and told in the result of the "
     "call that opened them. To accept one, call this and then repeat that call.",
@@ -218,7 +199,7 @@ async def handle_dialog(
     action: Annotated[Literal["accept", "dismiss"], "What to do with the next dialogs"],
     text: Annotated[str, "The answer to a prompt"] = "",
     count: Annotated[int, "For how many dialogs this holds"] = 1,
-) -> dict[str, Any]:
+) -> Data:
     """Decide beforehand how the next alert, confirm or prompt is answered."""
     answer = session.tabs.answer
     answer.action, answer.remaining = action, max(count, 1)
@@ -227,16 +208,12 @@ async def handle_dialog(
     return {"next": action, "count": answer.remaining, "seen": seen[-10:]}
 
 
-@browser_tool(
-    category="interaction",
-    examples=["resize(width=390, height=844)"],
-    returns="The size of the viewport before and after",
-)
+@tool("resize(width=390, height=844)", returns="The size of the viewport before and after")
 async def resize(
     session: BrowserSession,
     width: Annotated[int, "Width in pixels"],
     height: Annotated[int, "Height in pixels"],
-) -> dict[str, Any]:
+) -> Data:
     """Change the size of the page's viewport."""
     if not (100 <= width <= 10000 and 100 <= height <= 10000):
         raise BadInputError(f"a viewport of {width} x {height} cannot be; give 100 to 10000 for each")
