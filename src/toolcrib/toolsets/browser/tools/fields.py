@@ -11,7 +11,7 @@ from toolcrib.toolsets.browser.failures import BadInputError, ElementNotReadyErr
 from toolcrib.toolsets.browser.folders import for_reading
 from toolcrib.toolsets.browser.session import BrowserSession
 from toolcrib.toolsets.browser.targeting import Match, acting, find
-from toolcrib.toolsets.browser.tools.navigation import check_still_inside
+from toolcrib.toolsets.browser.tools.navigation import leading
 
 tool = partial(browser_tool, category="interaction")
 acts = partial(tool, safety_level=SafetyLevel.LOW_RISK)
@@ -46,9 +46,7 @@ async def type_text(
     match = await find(session, selector, "fill", timeout)
     revealed = session.hidden.reveal(text, match.frame.url)
     before = await _value(session, match, cloak=session.hidden.in_text(text))
-    tab, mark = session.tab, len(session.happenings)
-    navigations = tab.navigations
-    async with acting(session, "typed into", match):
+    async with leading(session, f"typing into the {match}") as journey, acting(session, "typed into", match):
         if clear:
             await match.locator.clear(timeout=max(timeout, 500))
         await match.locator.press_sequentially(
@@ -57,15 +55,12 @@ async def type_text(
         after = await _value(session, match)
         if press_enter:
             await match.locator.press("Enter", timeout=max(timeout, 500))
-    if tab.navigations > navigations:
-        await tab.page.wait_for_load_state("domcontentloaded")
-    check_still_inside(session, mark, f"typing into the {match}")
     return {
         "typed_into": str(match),
         "matched": match.as_dict(),
         "before": before["value"],
         "after": after["value"],
-        "navigated": tab.navigations > navigations,
+        "navigated": journey.navigated,
         "url": session.url,
     }
 

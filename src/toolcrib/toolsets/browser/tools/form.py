@@ -11,7 +11,7 @@ from toolcrib.toolsets.browser.failures import BadInputError, ElementNotFoundErr
 from toolcrib.toolsets.browser.session import BrowserSession
 from toolcrib.toolsets.browser.targeting import Match, acting, find
 from toolcrib.toolsets.browser.tools.fields import fill_field, select_options, set_checked
-from toolcrib.toolsets.browser.tools.navigation import check_still_inside
+from toolcrib.toolsets.browser.tools.navigation import leading
 
 tool = partial(browser_tool, category="form")
 
@@ -113,27 +113,23 @@ async def send(session: BrowserSession, target: str, timeout: float) -> Data:
     if answer["form"] is None:
         raise ElementNotFoundError(f"{session.page.url} has no form to submit", looked_for=target or "a form")
     form = Match(frame, {"by": "form", "matches": 1, "visible": True, **answer["form"]})
-    tab, mark = session.tab, len(session.happenings)
-    before = tab.navigations
-    if answer["button"] is not None:
-        pressed = Match(frame, {"by": "form", "matches": 1, "visible": True, **answer["button"]})
-        async with acting(session, "pressed", pressed):
-            await pressed.locator.click(timeout=max(timeout, 500))
-    else:
-        await form.locator.evaluate("form => form.requestSubmit()")
-    if tab.navigations > before:
-        await tab.page.wait_for_load_state("domcontentloaded")
-    elif answer["problems"]:
-        raise ElementNotReadyError(
-            f"the form was not sent, because it is not valid: {'; '.join(answer['problems'])}",
-            retryable=False,
-            problems=answer["problems"],
-        )
-    check_still_inside(session, mark, "submitting the form")
+    async with leading(session, "submitting the form") as journey:
+        if answer["button"] is not None:
+            pressed = Match(frame, {"by": "form", "matches": 1, "visible": True, **answer["button"]})
+            async with acting(session, "pressed", pressed):
+                await pressed.locator.click(timeout=max(timeout, 500))
+        else:
+            await form.locator.evaluate("form => form.requestSubmit()")
+        if answer["problems"] and not journey.navigated:
+            raise ElementNotReadyError(
+                f"the form was not sent, because it is not valid: {'; '.join(answer['problems'])}",
+                retryable=False,
+                problems=answer["problems"],
+            )
     return {
         "submitted": str(form),
         "matched": form.as_dict(),
-        "navigated": tab.navigations > before,
+        "navigated": journey.navigated,
         "url": session.url,
         "title": await session.page.title(),
     }

@@ -13,7 +13,7 @@ from toolcrib.toolsets.browser.failures import BadInputError, ElementNotReadyErr
 from toolcrib.toolsets.browser.page import ENGINE_NAME
 from toolcrib.toolsets.browser.session import BrowserSession
 from toolcrib.toolsets.browser.targeting import acting, find
-from toolcrib.toolsets.browser.tools.navigation import check_still_inside
+from toolcrib.toolsets.browser.tools.navigation import leading
 
 tool = partial(browser_tool, category="interaction")
 acts = partial(tool, safety_level=SafetyLevel.LOW_RISK)
@@ -27,32 +27,28 @@ _PLAIN = re.compile(r"e\d+|#[\w-]+")
 async def _clicked(
     session: BrowserSession, selector: str, timeout: float, *, count: int = 1, button: Button = "left", keys: Any = ()
 ) -> dict[str, Any]:
-    tab, mark = session.tab, len(session.happenings)
-    before = tab.navigations
     session.tabs.expect_new()
     how: dict[str, Any] = {"timeout": max(timeout, 500), "click_count": count, "button": button, "modifiers": keys}
-    frames = tab.page.frames
-    if len(frames) == 1 and _PLAIN.fullmatch(selector):
-        # The selector leaves no doubt, so the click need not wait for the answer to what it matches.
-        clicking = asyncio.ensure_future(frames[0].locator(f"{ENGINE_NAME}={selector}").click(**how))
-        try:
+    frames = session.page.frames
+    async with leading(session) as journey:
+        if len(frames) == 1 and _PLAIN.fullmatch(selector):
+            # The selector leaves no doubt, so the click need not wait for the answer to what it matches.
+            clicking = asyncio.ensure_future(frames[0].locator(f"{ENGINE_NAME}={selector}").click(**how))
+            try:
+                match = await find(session, selector, "click", timeout)
+            except BaseException:
+                clicking.cancel()
+                await asyncio.gather(clicking, return_exceptions=True)
+                raise
+        else:
             match = await find(session, selector, "click", timeout)
-        except BaseException:
-            clicking.cancel()
-            await asyncio.gather(clicking, return_exceptions=True)
-            raise
-    else:
-        match = await find(session, selector, "click", timeout)
-        clicking = asyncio.ensure_future(match.locator.click(**how))
-    async with acting(session, "clicked", match):
-        await clicking
-    if match.found.get("opens_tab"):
-        await session.tabs.wait_for_new(_NEW_TAB_SECONDS)
-    navigated = tab.navigations > before
-    if navigated and not tab.page.is_closed():
-        await tab.page.wait_for_load_state("domcontentloaded")
-    check_still_inside(session, mark, f"clicking the {match}")
-    return {"clicked": str(match), "matched": match.as_dict(), "navigated": navigated, "url": session.url}
+            clicking = asyncio.ensure_future(match.locator.click(**how))
+        journey.action = f"clicking the {match}"
+        async with acting(session, "clicked", match):
+            await clicking
+        if match.found.get("opens_tab"):
+            await session.tabs.wait_for_new(_NEW_TAB_SECONDS)
+    return {"clicked": str(match), "matched": match.as_dict(), "navigated": journey.navigated, "url": session.url}
 
 
 @acts(
@@ -103,25 +99,25 @@ async def press_key(
 ) -> Data:
     """Press a key on the keyboard."""
     match = await find(session, selector, "any", timeout) if selector else None
-    tab, mark = session.tab, len(session.happenings)
-    before = tab.navigations
-    try:
-        if match is not None:
-            async with acting(session, "given the key", match):
-                await match.locator.press(key, timeout=max(timeout, 500))
-        else:
-            await tab.page.keyboard.press(key)
-    except playwright_error() as error:
-        if "Unknown key" in str(error):
-            raise BadInputError(
-                f"{key!r} is not a key; use names such as Enter, Escape, ArrowDown or Control+a"
-            ) from None
-        raise
-    navigated = tab.navigations > before
-    if navigated:
-        await tab.page.wait_for_load_state("domcontentloaded")
-    check_still_inside(session, mark, f"pressing {key}")
-    return {"pressed": key, "matched": match.as_dict() if match else None, "navigated": navigated, "url": session.url}
+    async with leading(session, f"pressing {key}") as journey:
+        try:
+            if match is not None:
+                async with acting(session, "given the key", match):
+                    await match.locator.press(key, timeout=max(timeout, 500))
+            else:
+                await journey.tab.page.keyboard.press(key)
+        except playwright_error() as error:
+            if "Unknown key" in str(error):
+                raise BadInputError(
+                    f"{key!r} is not a key; use names such as Enter, Escape, ArrowDown or Control+a"
+                ) from None
+            raise
+    return {
+        "pressed": key,
+        "matched": match.as_dict() if match else None,
+        "navigated": journey.navigated,
+        "url": session.url,
+    }
 
 
 @tool('hover(selector="Products menu")', returns="What the mouse is over, and how it was matched")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -18,6 +20,7 @@ from toolcrib.toolsets.browser.failures import (
 )
 from toolcrib.toolsets.browser.guard import refusal_in
 from toolcrib.toolsets.browser.session import BrowserSession
+from toolcrib.toolsets.browser.tabs import Tab
 from toolcrib.toolsets.browser.targeting import Match, acting
 
 if TYPE_CHECKING:
@@ -59,12 +62,32 @@ async def opened(session: BrowserSession, opening: Awaitable[Response | None], m
     return {"url": page.url, "title": await page.title(), "status": response.status if response else None}
 
 
-def check_still_inside(session: BrowserSession, mark: int, what: str) -> None:
-    """Raise if an action led the page to an address that the address rules refuse."""
+@dataclass(slots=True)
+class Journey:
+    """Where an action leads the page; ``action`` says what it is, in a refusal."""
+
+    tab: Tab
+    start: int
+    action: str
+
+    @property
+    def navigated(self) -> bool:
+        return self.tab.navigations > self.start
+
+
+@asynccontextmanager
+async def leading(session: BrowserSession, action: str = "") -> AsyncIterator[Journey]:
+    """Watch an action: wait for the page that it opens, and raise if the address rules refuse that page."""
+    mark, journey = len(session.happenings), Journey(session.tab, session.tab.navigations, action)
+    yield journey
+    if journey.navigated and not journey.tab.page.is_closed():
+        await journey.tab.page.wait_for_load_state("domcontentloaded")
     if refused := session.refusals_since(mark):
         url = session.page.url
         if url.startswith("chrome-error:") or (url.startswith("http") and session.addresses.refusal_of_url(url)):
-            raise DomainDeniedError(f"{what} led to {refused[0]['url']}: {refused[0]['reason']}", **refused[0])
+            raise DomainDeniedError(
+                f"{journey.action} led to {refused[0]['url']}: {refused[0]['reason']}", **refused[0]
+            )
 
 
 @opens(
@@ -115,16 +138,15 @@ async def navigate(
         raise ElementNotFoundError(
             f"nothing on {page.url} leads to {instruction!r}{instead}", looked_for=instruction, nearest=nearest
         )
-    before = session.tab.navigations
-    async with acting(session, "clicked", match):
-        await match.locator.click(timeout=min(timeout, 5000))
-    await page.wait_for_load_state("domcontentloaded", timeout=timeout)
-    check_still_inside(session, mark, f"following the {match}")
+    async with leading(session, f"following the {match}") as journey:
+        async with acting(session, "clicked", match):
+            await match.locator.click(timeout=min(timeout, 5000))
+        await page.wait_for_load_state("domcontentloaded", timeout=timeout)
     return {
         "followed": str(match),
         "by": by,
         "matched": match.as_dict(),
-        "navigated": session.tab.navigations > before,
+        "navigated": journey.navigated,
         "url": page.url,
         "title": await page.title(),
     }
