@@ -15,7 +15,6 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError
-from pydantic.fields import FieldInfo
 
 from toolcrib.core.errors import InvalidArgumentsError, ToolValidationError
 from toolcrib.core.schema import JsonSchema
@@ -108,11 +107,6 @@ def _adapter(name: str, annotation: Any, tool: str) -> TypeAdapter[Any]:
 def _unknown_type(tool: str, where: str, error: Exception) -> ToolValidationError:
     reason = str(error).splitlines()[0]
     return ToolValidationError(f"the type of {where} in tool {tool!r} has no JSON Schema: {reason}")
-
-
-def annotated_with(annotation: Any, info: FieldInfo) -> Any:
-    """``x: int = Field(3, ge=0)`` says what ``x: Annotated[int, Field(ge=0)] = 3`` says."""
-    return Annotated[annotation, info]
 
 
 @dataclass(eq=False)

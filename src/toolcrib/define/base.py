@@ -11,7 +11,20 @@ from toolcrib.core.tool import Tool
 from toolcrib.define.function import assemble
 
 
-class BaseTool(ABC):  # noqa: B024 - `execute` is abstract, where a type checker does not look
+class Executable(ABC):  # noqa: B024 - `execute` is abstract, where a type checker does not look
+    """Subclasses choose the parameters of ``execute``, so its signature is not part of the contract."""
+
+    if TYPE_CHECKING:
+        execute: Callable[..., Any]
+    else:
+
+        @abstractmethod
+        def execute(self, **arguments: Any) -> Any:
+            """Run the tool: sync or async."""
+            raise NotImplementedError("Subclasses must implement execute()")
+
+
+class BaseTool(Executable):
     """Describe the tool with class attributes named as ToolSpec's fields, and write ``execute``.
 
         class Greet(BaseTool):
@@ -27,15 +40,6 @@ class BaseTool(ABC):  # noqa: B024 - `execute` is abstract, where a type checker
     """
 
     spec: ClassVar[ToolSpec | None] = None
-
-    if TYPE_CHECKING:
-        # Subclasses choose their own parameters, so the signature is not part of the contract.
-        execute: Callable[..., Any]
-    else:
-
-        @abstractmethod
-        def execute(self, **arguments: Any) -> Any:
-            """Run the tool: sync or async."""
 
     def __toolcrib_tool__(self) -> Tool:
         return assemble(self.execute, self._fields())

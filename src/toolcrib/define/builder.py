@@ -8,12 +8,11 @@ from typing import Any, Self
 
 from pydantic import BaseModel
 
-from toolcrib.calling import default_isolation, runner_for
 from toolcrib.core.errors import ToolValidationError
 from toolcrib.core.spec import ToolExample, ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.define.annotations import Decoder
-from toolcrib.define.function import is_async_callable
+from toolcrib.define.function import running, ways_to_run
 
 _log = logging.getLogger("toolcrib")
 
@@ -52,7 +51,7 @@ class ToolBuilder:
         return self
 
     def example(self, example: ToolExample | Mapping[str, Any]) -> Self:
-        self._examples.append(example)
+        self._examples.append(example if isinstance(example, ToolExample) else dict(example))
         return self
 
     def usage_notes(self, notes: str) -> Self:
@@ -84,14 +83,11 @@ class ToolBuilder:
         self._check_steps()
         assert self._schema is not None and self._function is not None
         name = str(self._fields["name"])
-        is_async = is_async_callable(self._function)
-        spec = ToolSpec.parse(
-            {"execution_mode": "async" if is_async else "sync", "isolation": default_isolation(is_async)}
-            | self._fields
-            | {"parameters": _json_schema(self._schema, name), "examples": _examples(self._examples)}
-        )
+        given = {"parameters": _json_schema(self._schema, name), "examples": self._examples}
+        spec = ToolSpec.parse(ways_to_run(self._function) | self._fields | given)
         self._check_spec(spec)
-        return Tool(spec, self._function, runner_for(spec, is_async), decode=_decoder(self._schema, name))
+        decode = _ModelDecoder(self._schema, name) if isinstance(self._schema, type) else None
+        return running(spec, self._function, decode=decode)
 
     def _check_steps(self) -> None:
         given = {step for step, value in self._fields.items() if value not in ("", None)}
@@ -127,23 +123,12 @@ def _json_schema(schema: Schema, tool: str) -> dict[str, Any]:
     raise ToolValidationError(f".schema() of tool {tool!r} needs a pydantic model or a JSON Schema, not {schema!r:.60}")
 
 
-def _examples(examples: list[Any]) -> list[Any]:
-    return [example if isinstance(example, ToolExample) else dict(example) for example in examples]
-
-
-def _decoder(schema: Schema, tool: str) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
-    if isinstance(schema, type):
-        return _ModelDecoder(schema, tool)
-    return None
-
-
 class _ModelDecoder:
     """Runs a pydantic model's own validators, and calls the function with its typed values by name."""
 
     def __init__(self, model: type[BaseModel], tool: str) -> None:
         self._decoder = Decoder(tool, {"input": model}, ())
-        self._names = {field.alias or name: name for name, field in model.model_fields.items()}
 
     def __call__(self, arguments: dict[str, Any]) -> dict[str, Any]:
         model = self._decoder({"input": arguments})["input"]
-        return {name: getattr(model, name) for name in self._names.values()} | (model.model_extra or {})
+        return {name: getattr(model, name) for name in type(model).model_fields} | (model.model_extra or {})

@@ -55,27 +55,29 @@ def make_tool(function: Callable[..., Any], **fields: Any) -> Tool:
 def assemble(function: Callable[..., Any], fields: dict[str, Any]) -> Tool:
     """A tool from a function and some of its spec's fields; what is not given is read off the function."""
     interface = read_signature(function, str(fields["name"]))
-    is_async = is_async_callable(function)
     known = {
         "description": interface.docstring.description,
         "parameters": interface.parameters,
         "returns": interface.returns,
         "returns_description": interface.docstring.returns,
-        "execution_mode": "async" if is_async else "sync",
-        "isolation": default_isolation(is_async),
     }
-    spec = ToolSpec.parse(known | fields)
+    spec = ToolSpec.parse(known | ways_to_run(function) | fields)
     if not spec.description:
         raise ToolValidationError(
             f"tool {spec.name!r} has no description; give its function a docstring, or pass description=..."
         )
-    return Tool(
-        spec,
-        function,
-        runner_for(spec, is_async),
-        context_parameter=interface.context_parameter,
-        decode=interface.decode,
-    )
+    return running(spec, function, context_parameter=interface.context_parameter, decode=interface.decode)
+
+
+def ways_to_run(function: Callable[..., Any]) -> dict[str, str]:
+    """The fields of a spec that say how a function runs, unless its author says otherwise."""
+    is_async = is_async_callable(function)
+    return {"execution_mode": "async" if is_async else "sync", "isolation": default_isolation(is_async)}
+
+
+def running(spec: ToolSpec, function: Callable[..., Any], **how: Any) -> Tool:
+    """The tool that runs the function in the way that the spec asks for; ``how`` are arguments of Tool."""
+    return Tool(spec, function, runner_for(spec, is_async_callable(function)), **how)
 
 
 def is_async_callable(function: Callable[..., Any]) -> bool:

@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticSerializationError, PydanticUndefined, to_jsonable_python
@@ -15,7 +15,7 @@ from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import ToolValidationError
 from toolcrib.core.result import ToolResult
 from toolcrib.core.schema import JsonSchema
-from toolcrib.define.annotations import Decoder, annotated_with, decoder, schemas, type_hints
+from toolcrib.define.annotations import Decoder, decoder, schemas, type_hints
 from toolcrib.define.docstrings import Docstring, read_docstring
 
 _NO_SCHEMA = (inspect.Signature.empty, Any, ToolResult)
@@ -64,11 +64,11 @@ def read_signature(function: Callable[..., Any], tool: str) -> Interface:
 
 
 def _split_field(hint: Any, default: Any) -> tuple[Any, Any]:
-    """An annotation and a default, from ``x: int = Field(3, ge=0)`` too."""
+    """An annotation and a default; ``x: int = Field(3, ge=0)`` says ``x: Annotated[int, Field(ge=0)] = 3``."""
     if not isinstance(default, FieldInfo):
         return hint, default
     value = default.get_default(call_default_factory=True, validated_data={})
-    return annotated_with(hint, default), inspect.Parameter.empty if value is PydanticUndefined else value
+    return Annotated[hint, default], inspect.Parameter.empty if value is PydanticUndefined else value
 
 
 def _object_schema(

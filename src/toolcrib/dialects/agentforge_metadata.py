@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from toolcrib.core.spec import ToolExample, ToolSpec
+from toolcrib.dialects.fields import as_word, fields_of
 
 
 class ToolCategory(StrEnum):
@@ -39,7 +40,7 @@ class ToolMetadata:
     def __post_init__(self) -> None:
         for name in ("display_name", "usage_notes", "version", "author", "replaced_by"):
             object.__setattr__(self, name, getattr(self, name) or None)
-        object.__setattr__(self, "category", _category(self.category))
+        object.__setattr__(self, "category", as_word(ToolCategory, self.category))
         object.__setattr__(self, "examples", [ToolExample.model_validate(example) for example in self.examples])
 
     def to_spec(self, **fields: Any) -> ToolSpec:
@@ -49,21 +50,4 @@ class ToolMetadata:
 
     @classmethod
     def from_spec(cls, spec: ToolSpec) -> Self:
-        return cls(
-            name=spec.name,
-            description=spec.description,
-            category=spec.category,
-            display_name=spec.display_name,
-            tags=list(spec.tags),
-            examples=list(spec.examples),
-            usage_notes=spec.usage_notes,
-            limitations=list(spec.limitations),
-            version=spec.version,
-            author=spec.author,
-            deprecated=spec.deprecated,
-            replaced_by=spec.replaced_by,
-        )
-
-
-def _category(category: str) -> ToolCategory | str:
-    return ToolCategory(category) if category in list(ToolCategory) else category
+        return cls(**fields_of(spec, cls.__dataclass_fields__))

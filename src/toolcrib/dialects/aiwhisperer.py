@@ -14,16 +14,16 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self, cast
 
-from toolcrib.calling import default_isolation, runner_for
 from toolcrib.core.errors import InvalidQueryError
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.define import as_tool
-from toolcrib.define.function import is_async_callable
+from toolcrib.define.base import Executable
+from toolcrib.define.function import running, ways_to_run
 from toolcrib.formats import tool_instructions
 from toolcrib.registry.discovery import find_plugins, plugin_folders
 
@@ -34,7 +34,7 @@ GROUPS = ("aiwhisperer.tools", "toolcrib.tools")
 log = logging.getLogger("toolcrib.aiwhisperer")
 
 
-class AITool(ABC):
+class AITool(Executable):
     """Name, description, parameters and ``execute`` are required; the rest has a default."""
 
     @property
@@ -70,18 +70,8 @@ class AITool(ABC):
         """What a system prompt should say about the tool: by default all that its properties tell."""
         return tool_instructions(self.to_spec())
 
-    if TYPE_CHECKING:
-        # Subclasses choose their own parameters, so the signature is not part of the contract.
-        execute: Callable[..., Any]
-    else:
-
-        @abstractmethod
-        async def execute(self, **kwargs: Any) -> Any:
-            """Run the tool."""
-
     def to_spec(self) -> ToolSpec:
         """The tool as a spec; ToolValidationError names the property that is wrong."""
-        is_async = is_async_callable(self.execute)
         return ToolSpec.parse(
             {
                 "name": self.name,
@@ -89,8 +79,7 @@ class AITool(ABC):
                 "parameters": self.parameters_schema,
                 "category": self.category or "",
                 "tags": self.tags or (),
-                "execution_mode": "async" if is_async else "sync",
-                "isolation": default_isolation(is_async),
+                **ways_to_run(self.execute),
             }
         )
 
@@ -100,33 +89,20 @@ class AITool(ABC):
         return _OtherTool(tool)
 
     def __toolcrib_tool__(self) -> Tool:
-        spec = self.to_spec()
-        return Tool(spec, self.execute, runner_for(spec, is_async_callable(self.execute)))
+        return running(self.to_spec(), self.execute)
 
 
 class _OtherTool(AITool):
+    name = description = ""
+    category: str | None = None
+    parameters_schema: dict[str, Any] = {}  # noqa: RUF012  each tool sets its own
+    tags: list[str] = []  # noqa: RUF012
+
     def __init__(self, tool: Tool) -> None:
+        spec = tool.spec
         self.tool = tool
-
-    @property
-    def name(self) -> str:
-        return self.tool.name
-
-    @property
-    def description(self) -> str:
-        return self.tool.description
-
-    @property
-    def parameters_schema(self) -> dict[str, Any]:
-        return self.tool.spec.parameters
-
-    @property
-    def category(self) -> str | None:
-        return self.tool.spec.category or None
-
-    @property
-    def tags(self) -> list[str]:
-        return list(self.tool.spec.tags)
+        self.name, self.description, self.parameters_schema = spec.name, spec.description, spec.parameters
+        self.category, self.tags = spec.category or None, list(spec.tags)
 
     def to_spec(self) -> ToolSpec:
         return self.tool.spec

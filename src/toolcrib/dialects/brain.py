@@ -31,6 +31,7 @@ from toolcrib.core.names import check_name
 from toolcrib.core.query import parse
 from toolcrib.core.spec import ToolSpec, explain
 from toolcrib.core.tool import Tool
+from toolcrib.dialects.fields import fields_of
 from toolcrib.ports import ANY, Change
 from toolcrib.settings import load_settings
 from toolcrib.stacking import StackingIndex
@@ -231,9 +232,7 @@ class ToolRegistry:
 
 def _answer(spec: ToolSpec) -> ToolMetadata:
     """Metadata of its own for a caller, who may change it. What comes from the file has been checked already."""
-    given = ((name, getattr(spec, name)) for name in ToolMetadata.model_fields)
-    values: dict[str, Any] = {name: list(value) if isinstance(value, tuple) else value for name, value in given}
-    return ToolMetadata.model_construct(None, **values)
+    return ToolMetadata.model_construct(None, **fields_of(spec, ToolMetadata.model_fields))
 
 
 class _MetadataCodec:

@@ -14,18 +14,17 @@ class Shout(BaseTool):
 from __future__ import annotations
 
 import logging
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from toolcrib.calling import default_isolation, runner_for
 from toolcrib.calling.call import Approve
 from toolcrib.core.errors import InvalidArgumentsError, ToolFailedError, ToolNotFoundError, ToolValidationError
 from toolcrib.core.result import ToolResult
 from toolcrib.core.safety import ModelCapability, SafetyLevel
 from toolcrib.core.tool import Tool
 from toolcrib.define import as_tool
-from toolcrib.define.function import is_async_callable
+from toolcrib.define.base import Executable
+from toolcrib.define.function import is_async_callable, running, ways_to_run
 from toolcrib.dialects.flybrowser_metadata import ToolCategory, ToolMetadata, ToolParameter
 from toolcrib.registry import ToolRegistry as CoreRegistry
 
@@ -56,23 +55,13 @@ ALIASES = {
 log = logging.getLogger("toolcrib.flybrowser")
 
 
-class BaseTool(ABC):
+class BaseTool(Executable):
     """A tool is a class: ``metadata`` says what it is, ``execute`` runs it, ``self.page`` is what it works on."""
 
     metadata: ToolMetadata
 
     def __init__(self, page_controller: Any = None) -> None:
         self.page = page_controller
-
-    if TYPE_CHECKING:
-        # Subclasses choose their own parameters, so the signature is not part of the contract.
-        execute: Callable[..., Any]
-    else:
-
-        @abstractmethod
-        async def execute(self, **kwargs: Any) -> ToolResult:
-            """Run the tool with parameters that fit its metadata."""
-            raise NotImplementedError("Subclasses must implement execute()")
 
     def validate_parameters(self, params: Mapping[str, Any]) -> tuple[bool, str | None]:
         """Whether the parameters fit the tool's JSON Schema and, where not, what is wrong with them."""
@@ -121,9 +110,7 @@ def _check_class(given: object) -> None:
 
 def _core_tool(cls: type[BaseTool], metadata: ToolMetadata, make: Callable[[], BaseTool]) -> Tool:
     """A tool of the core that runs what ``make`` gives it at each call."""
-    is_async = is_async_callable(cls.execute)
-    ways = {"execution_mode": "async" if is_async else "sync", "isolation": default_isolation(is_async)}
-    spec = metadata.to_spec().model_copy(update=ways)
+    spec = metadata.to_spec().model_copy(update=ways_to_run(cls.execute))
 
     async def run_async(**kwargs: Any) -> Any:
         return await _ready(make()).execute(**kwargs)
@@ -131,7 +118,7 @@ def _core_tool(cls: type[BaseTool], metadata: ToolMetadata, make: Callable[[], B
     def run(**kwargs: Any) -> Any:
         return _ready(make()).execute(**kwargs)
 
-    return Tool(spec, run_async if is_async else run, runner_for(spec, is_async))
+    return running(spec, run_async if is_async_callable(cls.execute) else run)
 
 
 def _ready(tool: BaseTool) -> BaseTool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any, Self
 
@@ -11,6 +11,7 @@ from toolcrib.core.errors import ToolValidationError
 from toolcrib.core.safety import ModelCapability, SafetyLevel
 from toolcrib.core.schema import JsonSchema
 from toolcrib.core.spec import ToolExample, ToolSpec
+from toolcrib.dialects.fields import as_word, fields_of
 from toolcrib.formats.jsonable import copied
 
 
@@ -104,61 +105,40 @@ class ToolMetadata:
         for name in names:
             if names.count(name) > 1:
                 raise ToolValidationError(f"tool {self.name!r} has two parameters called {name!r}")
-        return ToolSpec.parse(
-            {
-                "name": self.name,
-                "description": self.description,
-                "category": _text(self.category),
-                "safety_level": self.safety_level,
-                "parameters": self.to_json_schema(),
-                "returns_description": self.returns_description,
-                "examples": [ToolExample(call=call) for call in self.examples],
-                "requires_page": self.requires_page,
-                "timeout_seconds": self.timeout_seconds,
-                "is_terminal": self.is_terminal,
-                "required_capabilities": [_text(each) for each in self.required_capabilities],
-                "optimal_capabilities": [_text(each) for each in self.optimal_capabilities],
-            }
-        )
+        own = {name: getattr(self, name) for name in _IN_BOTH}
+        own |= {name: [_text(each) for each in own[name]] for name in _CAPABILITIES}
+        examples = [ToolExample(call=call) for call in self.examples]
+        rest = {"category": _text(self.category), "parameters": self.to_json_schema(), "examples": examples}
+        return ToolSpec.parse(own | rest)
 
     @classmethod
     def from_spec(cls, spec: ToolSpec) -> Self:
         """What these fields can hold of a spec."""
         properties = spec.parameters.get("properties", {})
         required = spec.parameters.get("required", ())
+        own = fields_of(spec, _IN_BOTH)
+        own |= {name: [as_word(ModelCapability, each) for each in own[name]] for name in _CAPABILITIES}
         metadata = cls(
-            name=spec.name,
-            description=spec.description,
-            category=_category(spec.category),
-            safety_level=spec.safety_level,
+            **own,
+            category=as_word(ToolCategory, spec.category),
             parameters=[
                 ToolParameter.from_json_schema(name, schema, name in required) for name, schema in properties.items()
             ],
-            returns_description=spec.returns_description,
             examples=[_call(spec.name, example) for example in spec.examples],
-            requires_page=spec.requires_page,
-            timeout_seconds=spec.timeout_seconds,
-            is_terminal=spec.is_terminal,
-            required_capabilities=_capabilities(spec.required_capabilities),
-            optimal_capabilities=_capabilities(spec.optimal_capabilities),
         )
         if metadata.to_json_schema() != spec.parameters:
             metadata.json_schema = copied(spec.parameters)
         return metadata
 
 
+_CAPABILITIES = ("required_capabilities", "optimal_capabilities")
+_ELSEWHERE = {"category", "parameters", "examples", "json_schema"}
+_IN_BOTH = tuple(each.name for each in fields(ToolMetadata) if each.name not in _ELSEWHERE)
+"""The fields that a spec holds under the same name and in the same shape."""
+
+
 def _text(word: str) -> str:
     return word.value if isinstance(word, Enum) else word
-
-
-def _category(category: str) -> ToolCategory | str:
-    return ToolCategory(category) if category in set(ToolCategory) else category
-
-
-def _capabilities(words: Iterable[str]) -> list[ModelCapability]:
-    """Words that are none of FlyBrowser's capabilities stay as they are."""
-    known: set[str] = set(ModelCapability)
-    return [ModelCapability(word) if word in known else word for word in words]  # type: ignore[misc]
 
 
 def _call(name: str, example: ToolExample) -> str:

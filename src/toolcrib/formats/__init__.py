@@ -1,12 +1,11 @@
 """ToolSpec to and from other people's shapes. Pure: one file for each shape."""
 
-from toolcrib.formats.calls import Call
 from toolcrib.formats.compact import signature, signatures
 from toolcrib.formats.exchange import from_definition, parse_call, render_result
 from toolcrib.formats.handover import FORMATS, Handover, handover, tool_called
 from toolcrib.formats.langchain import to_structured_tool
-from toolcrib.formats.losses import Loss
 from toolcrib.formats.prompt import generate_prompt, tool_instructions
+from toolcrib.formats.provider import Call, Loss
 
 __all__ = [
     "FORMATS",

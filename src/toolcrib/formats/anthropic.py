@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolcrib.core.result import ToolResult
-from toolcrib.core.spec import ToolSpec, no_parameters
-from toolcrib.formats.calls import Call, call_arguments, text_of
-from toolcrib.formats.imports import spec_from
-from toolcrib.formats.jsonable import as_text, copied
-from toolcrib.formats.losses import Loss
+from toolcrib.core.spec import ToolSpec
+from toolcrib.formats.jsonable import as_text
 from toolcrib.formats.naming import NameRule
+from toolcrib.formats.provider import Call, Loss, call_of, error_of, spec_from
 from toolcrib.formats.schemas import object_schema
 
 NAMES = NameRule(r"A-Za-z0-9_\-", 128)
@@ -34,19 +32,14 @@ def definition(spec: ToolSpec, name: str, losses: list[Loss]) -> dict[str, Any]:
 
 
 def from_definition(given: Mapping[str, Any]) -> ToolSpec:
-    return spec_from(
-        given.get("name"),
-        description=given.get("description"),
-        parameters=copied(given.get("input_schema")) or no_parameters(),
-    )
+    return spec_from(given, given.get("input_schema"))
 
 
 def parse_call(call: Mapping[str, Any]) -> Call:
     """A ``tool_use`` block."""
-    name = text_of(call, "name", "Anthropic")
-    return Call(name, call_arguments(call.get("input"), name), str(call.get("id") or ""))
+    return call_of(call, call.get("input"), call.get("id") or "", "Anthropic")
 
 
 def render_result(call_id: str, result: ToolResult, name: str) -> dict[str, Any]:  # noqa: ARG001 - one shape for all
-    content = as_text(result.data) if result.success else as_text(result.error or "the tool failed")
+    content = as_text(result.data if result.success else error_of(result))
     return {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": not result.success}

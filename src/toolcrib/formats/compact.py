@@ -6,22 +6,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from toolcrib.core.json import lookup
 from toolcrib.core.spec import ToolSpec
-from toolcrib.formats.losses import Loss
-from toolcrib.formats.schemas import (
-    alternatives,
-    listed_values,
-    properties_of,
-    required_of,
-    with_root_resolved,
-)
+from toolcrib.formats.provider import Loss
+from toolcrib.formats.schemas import TypeWords, parameters_of, properties_of, required_of
 
 _TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None", "object": "dict"}
-_MAX_DEPTH = 4
 
 
 def definition(spec: ToolSpec, name: str, losses: list[Loss]) -> dict[str, Any]:
@@ -37,49 +29,36 @@ def signatures(specs: Iterable[ToolSpec]) -> str:
 
 def signature(spec: ToolSpec) -> str:
     """The tool in one line. A question mark follows a parameter that may be left out and has no default."""
-    root = with_root_resolved(spec.parameters)
-    required = required_of(root)
-    parameters = ", ".join(_parameter(name, sub, name in required, root) for name, sub in properties_of(root).items())
+    root, given = parameters_of(spec)
+    parameters = ", ".join(_parameter(name, sub, required, root) for name, sub, required in given)
     deprecated = " (deprecated)" if spec.deprecated else ""
     description = " ".join(spec.description.split("\n\n", 1)[0].split())
     return f"{spec.name}({parameters}){deprecated}" + (f" - {description}" if description else "")
 
 
 def _parameter(name: str, schema: Any, required: bool, root: Mapping[str, Any]) -> str:
-    kind = python_type(schema, root)
+    kind = PYTHON.write(schema, root)
     if isinstance(schema, dict) and "default" in schema:
         return f"{name}: {kind} = {_literal(schema['default'])}"
     return f"{name}: {kind}" if required else f"{name}?: {kind}"
 
 
-def python_type(schema: Any, root: Mapping[str, Any], depth: int = 0) -> str:
-    """The type as a Python programmer would write it."""
-    if not isinstance(schema, dict) or depth > _MAX_DEPTH:
-        return "Any"
-    if isinstance(reference := schema.get("$ref"), str):
-        return python_type(lookup(root, reference), root, depth + 1)
-    if (values := listed_values(schema)) is not None:
-        return "|".join(map(_literal, values))
-    if branches := alternatives(schema):
-        return "|".join(dict.fromkeys(python_type(branch, root, depth + 1) for branch in branches))
+def _plain(schema: Mapping[str, Any], inner: Callable[[Any], str]) -> str:
     kind = schema.get("type")
     if kind == "array":
-        return f"list[{python_type(schema['items'], root, depth + 1)}]" if "items" in schema else "list"
-    if kind == "object" and properties_of(schema):
-        return _record(schema, root, depth)
+        return f"list[{inner(schema['items'])}]" if "items" in schema else "list"
+    if kind == "object" and (properties := properties_of(schema)):
+        required = required_of(schema)
+        fields = (f"{name}{'' if name in required else '?'}: {inner(sub)}" for name, sub in properties.items())
+        return "{" + ", ".join(fields) + "}"
     return _TYPES.get(kind, "Any") if isinstance(kind, str) else "Any"
-
-
-def _record(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
-    required = required_of(schema)
-    fields = (
-        f"{name}{'' if name in required else '?'}: {python_type(sub, root, depth + 1)}"
-        for name, sub in properties_of(schema).items()
-    )
-    return "{" + ", ".join(fields) + "}"
 
 
 def _literal(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return repr(value)
     return json.dumps(value, ensure_ascii=False)
+
+
+PYTHON = TypeWords("Any", _literal, _plain)
+"""Types as a Python programmer would write them."""

@@ -9,7 +9,7 @@ from toolcrib.core.errors import ExportError, InvalidArgumentsError, ToolValidat
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats import anthropic, gemini, mcp, openai
-from toolcrib.formats.calls import Call
+from toolcrib.formats.provider import Call
 
 
 class _Provider(Protocol):

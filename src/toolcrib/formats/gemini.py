@@ -7,13 +7,11 @@ from typing import Any
 
 from toolcrib.core.result import ToolResult
 from toolcrib.core.schema import JsonSchema
-from toolcrib.core.spec import ToolSpec, no_parameters
-from toolcrib.formats.calls import Call, call_arguments, text_of
+from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.gemini_schema import GeminiSchema
-from toolcrib.formats.imports import spec_from
 from toolcrib.formats.jsonable import as_json, as_text, copied
-from toolcrib.formats.losses import Loss
 from toolcrib.formats.naming import NameRule
+from toolcrib.formats.provider import Call, Loss, call_of, error_of, spec_from
 from toolcrib.formats.schemas import object_schema
 
 NAMES = NameRule(r"A-Za-z0-9_.\-", 64, first="A-Za-z_")
@@ -32,9 +30,7 @@ def definition(spec: ToolSpec, name: str, losses: list[Loss]) -> dict[str, Any]:
 
 def from_definition(given: Mapping[str, Any]) -> ToolSpec:
     """Reads ``parameters`` (Gemini's own subset) and ``parametersJsonSchema`` (JSON Schema as it is)."""
-    plain = given.get("parametersJsonSchema")
-    parameters = copied(plain) if plain else _json_schema(given.get("parameters") or no_parameters())
-    return spec_from(given.get("name"), description=given.get("description"), parameters=parameters)
+    return spec_from(given, given.get("parametersJsonSchema") or _json_schema(given.get("parameters")))
 
 
 def _json_schema(schema: Any) -> Any:
@@ -69,13 +65,12 @@ def parse_call(call: Mapping[str, Any]) -> Call:
     """A ``functionCall``, or the part that holds one. Its name stands in for the id that older models leave out."""
     inner = call.get("functionCall", call)
     body = inner if isinstance(inner, Mapping) else {}
-    name = text_of(body, "name", "Gemini")
-    return Call(name, call_arguments(body.get("args"), name), str(body.get("id") or name))
+    return call_of(body, body.get("args"), body.get("id") or body.get("name"), "Gemini")
 
 
 def render_result(call_id: str, result: ToolResult, name: str) -> dict[str, Any]:
     name = name or call_id
     identity = {"id": call_id} if call_id != name else {}
-    failure = {"error": as_text(result.error or "the tool failed")}
+    failure = {"error": as_text(error_of(result))}
     response = {"output": as_json(result.data)} if result.success else failure
     return {"functionResponse": {**identity, "name": name, "response": response}}

@@ -8,7 +8,7 @@ from typing import Any
 from toolcrib.core.json import lookup
 from toolcrib.core.schema import JsonSchema
 from toolcrib.formats.jsonable import copied
-from toolcrib.formats.losses import Loss
+from toolcrib.formats.provider import Loss
 from toolcrib.formats.schemas import listed_values, properties_of
 
 _AS_THEY_ARE = frozenset(

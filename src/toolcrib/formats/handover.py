@@ -9,8 +9,8 @@ from typing import Any
 from toolcrib.core.errors import ExportError, ToolNotFoundError
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats import anthropic, compact, gemini, mcp, openai, openapi, prompt
-from toolcrib.formats.losses import Loss
 from toolcrib.formats.naming import ANY_NAME, NameRule, exported_names
+from toolcrib.formats.provider import Loss
 
 
 @dataclass(frozen=True)

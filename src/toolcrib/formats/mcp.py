@@ -12,12 +12,10 @@ from typing import Any
 from toolcrib.core.result import ToolResult
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.schema import JsonSchema
-from toolcrib.core.spec import ToolSpec, no_parameters
-from toolcrib.formats.calls import Call, call_arguments, text_of
-from toolcrib.formats.imports import spec_from
+from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.jsonable import as_json, as_text, copied
-from toolcrib.formats.losses import Loss
 from toolcrib.formats.naming import ANY_NAME
+from toolcrib.formats.provider import Call, Loss, call_of, error_of, spec_from
 from toolcrib.formats.schemas import object_schema, with_root_resolved
 
 NAMES = ANY_NAME
@@ -75,10 +73,9 @@ def from_definition(given: Mapping[str, Any]) -> ToolSpec:
     hints = copied(dict(hints)) if isinstance(hints, Mapping) else {}
     level = _safety(hints)
     return spec_from(
-        given.get("name"),
+        given,
+        given.get("inputSchema"),
         display_name=given.get("title") or hints.get("title"),
-        description=given.get("description"),
-        parameters=copied(given.get("inputSchema")) or no_parameters(),
         returns=copied(given.get("outputSchema")),
         safety_level=level,
         metadata={ANNOTATIONS: hints} if hints else None,
@@ -96,14 +93,12 @@ def parse_call(call: Mapping[str, Any]) -> Call:
     """The parameters of ``tools/call``, or the whole JSON-RPC request."""
     params = call.get("params")
     body = params if isinstance(params, Mapping) else call
-    name = text_of(body, "name", "MCP")
-    identity = call.get("id")
-    return Call(name, call_arguments(body.get("arguments"), name), "" if identity is None else str(identity))
+    return call_of(body, body.get("arguments"), call.get("id"), "MCP")
 
 
 def render_result(call_id: str, result: ToolResult, name: str) -> dict[str, Any]:  # noqa: ARG001 - one shape for all
     if not result.success:
-        return {"content": [_text(result.error or "the tool failed")], "isError": True}
+        return {"content": [_text(error_of(result))], "isError": True}
     data = as_json(result.data)
     structured = data if isinstance(data, dict) else {WRAPPED: data}
     return {"content": [_text(as_text(data))], "structuredContent": structured, "isError": False}

@@ -6,14 +6,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from toolcrib.core.errors import InvalidArgumentsError
+from toolcrib.core.errors import InvalidArgumentsError, ToolValidationError
 from toolcrib.core.result import ToolResult
-from toolcrib.core.spec import ToolSpec, no_parameters
-from toolcrib.formats.calls import Call, call_arguments, text_of
-from toolcrib.formats.imports import mapping_of, spec_from
-from toolcrib.formats.jsonable import as_json, as_text, copied
-from toolcrib.formats.losses import Loss
+from toolcrib.core.spec import ToolSpec
+from toolcrib.formats.jsonable import as_json, as_text
 from toolcrib.formats.naming import NameRule
+from toolcrib.formats.provider import Call, Loss, call_of, error_of, spec_from
 from toolcrib.formats.schemas import object_schema
 
 NAMES = NameRule(r"A-Za-z0-9_\-", 64)
@@ -51,12 +49,10 @@ def _function(spec: ToolSpec, name: str, description: str, losses: list[Loss], p
 
 def from_definition(given: Mapping[str, Any]) -> ToolSpec:
     """Reads the Chat Completions shape, and the flat one of the Responses API."""
-    function = mapping_of(given, "function", "OpenAI") if "function" in given else given
-    return spec_from(
-        function.get("name"),
-        description=function.get("description"),
-        parameters=copied(function.get("parameters")) or no_parameters(),
-    )
+    function = given.get("function", given)
+    if not isinstance(function, Mapping):
+        raise ToolValidationError(f"'function' of the OpenAI definition must be an object, not {function!r:.60}")
+    return spec_from(function, function.get("parameters"))
 
 
 def parse_call(call: Mapping[str, Any]) -> Call:
@@ -64,11 +60,10 @@ def parse_call(call: Mapping[str, Any]) -> Call:
     function = call.get("function", call)
     if not isinstance(function, Mapping):
         raise InvalidArgumentsError(f"the OpenAI tool call's 'function' must be an object, not {function!r:.60}")
-    name = text_of(function, "name", "OpenAI")
     arguments = function.get("arguments")
-    if isinstance(arguments, str):
+    if isinstance(arguments, str) and isinstance(name := function.get("name"), str):
         arguments = _parsed(arguments, name)
-    return Call(name, call_arguments(arguments, name), str(call.get("id") or call.get("call_id") or ""))
+    return call_of(function, arguments, call.get("id") or call.get("call_id"), "OpenAI")
 
 
 def _parsed(text: str, name: str) -> Any:
@@ -88,4 +83,4 @@ def render_result(call_id: str, result: ToolResult, name: str) -> dict[str, Any]
 
 def failure_of(result: ToolResult) -> dict[str, Any]:
     """A tool message has no flag for failure, so its content says it."""
-    return {"error": result.error or "the tool failed", "error_code": result.error_code or "tool_failed"}
+    return {"error": error_of(result), "error_code": result.error_code or "tool_failed"}

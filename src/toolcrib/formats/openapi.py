@@ -12,7 +12,7 @@ from typing import Any
 from toolcrib.core.schema import JsonSchema
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.jsonable import copied
-from toolcrib.formats.losses import Loss
+from toolcrib.formats.provider import Loss
 
 
 def definition(spec: ToolSpec, name: str, losses: list[Loss]) -> dict[str, Any]:  # noqa: ARG001 - nothing is lost

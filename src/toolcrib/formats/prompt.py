@@ -9,14 +9,8 @@ from typing import Any
 from toolcrib.core.json import lookup
 from toolcrib.core.spec import ToolExample, ToolSpec
 from toolcrib.formats.jsonable import as_json
-from toolcrib.formats.losses import Loss
-from toolcrib.formats.schemas import (
-    alternatives,
-    listed_values,
-    properties_of,
-    required_of,
-    with_root_resolved,
-)
+from toolcrib.formats.provider import Loss
+from toolcrib.formats.schemas import MAX_DEPTH, TypeWords, parameters_of
 
 NO_TOOLS = "No tools available."
 _UNCATEGORISED = "other"
@@ -67,9 +61,8 @@ def _title(category: str) -> str:
 
 def _head(spec: ToolSpec) -> list[str]:
     lines = [f"- {spec.name}: {_indented(spec.description, 2)}{_deprecation(spec)}"]
-    root = with_root_resolved(spec.parameters)
-    parameters = ", ".join(f"{name} ({type_name(sub, root)})" for name, sub in properties_of(root).items())
-    if parameters:
+    root, given = parameters_of(spec)
+    if parameters := ", ".join(f"{name} ({TYPES.write(sub, root)})" for name, sub, _ in given):
         lines.append(f"  Parameters: {parameters}")
     return lines
 
@@ -120,17 +113,12 @@ def _spaced(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def type_name(schema: Any, root: Mapping[str, Any], depth: int = 0) -> str:
-    """A parameter's type in JSON Schema's words; its values where they are listed: ``utf-8|ascii|base64``."""
-    if not isinstance(schema, dict) or depth > 4:
-        return "any"
-    if isinstance(reference := schema.get("$ref"), str):
-        return type_name(lookup(root, reference), root, depth + 1)
-    if (values := listed_values(schema)) is not None:
-        return "|".join(value if isinstance(value, str) else json.dumps(value) for value in values)
-    if branches := alternatives(schema):
-        return "|".join(dict.fromkeys(type_name(branch, root, depth + 1) for branch in branches))
-    return str(schema.get("type", "any"))
+TYPES = TypeWords(
+    "any",
+    literal=lambda value: value if isinstance(value, str) else json.dumps(value),
+    plain=lambda schema, _: str(schema.get("type", "any")),
+)
+"""Types in JSON Schema's words; listed values as they are: ``utf-8|ascii|base64``."""
 
 
 def tool_instructions(spec: ToolSpec) -> str:
@@ -139,7 +127,7 @@ def tool_instructions(spec: ToolSpec) -> str:
     if spec.usage_notes:
         lines.append(f"Purpose: {spec.usage_notes}")
     lines += _parameter_lines(spec)
-    expected = spec.returns_description or (type_name(spec.returns, spec.returns) if spec.returns else "")
+    expected = spec.returns_description or (TYPES.write(spec.returns, spec.returns) if spec.returns else "")
     if expected:
         lines.append(f"Expected output: {expected}")
     lines += [f"Limitation: {limitation}" for limitation in spec.limitations]
@@ -148,14 +136,10 @@ def tool_instructions(spec: ToolSpec) -> str:
 
 
 def _parameter_lines(spec: ToolSpec) -> list[str]:
-    root = with_root_resolved(spec.parameters)
-    properties = properties_of(root)
-    if not properties:
-        return ["Parameters: none"]
-    required = required_of(root)
-    lines = ["Parameters:"]
-    for name, schema in properties.items():
-        traits = [type_name(schema, root), "required" if name in required else "optional"]
+    root, given = parameters_of(spec)
+    lines = ["Parameters:" if given else "Parameters: none"]
+    for name, schema, required in given:
+        traits = [TYPES.write(schema, root), "required" if required else "optional"]
         sub = schema if isinstance(schema, dict) else {}
         if "default" in sub:
             traits.append(f"default {json.dumps(as_json(sub['default']), ensure_ascii=False)}")
@@ -171,9 +155,8 @@ def _example_call(spec: ToolSpec) -> str:
             return example.call
         if example.input:
             return f"{spec.name}({_keywords(example.input)})"
-    root = with_root_resolved(spec.parameters)
-    required = required_of(root)
-    made = {name: _sample(sub, root) for name, sub in properties_of(root).items() if name in required}
+    root, given = parameters_of(spec)
+    made = {name: _sample(sub, root) for name, sub, required in given if required}
     return f"{spec.name}({_keywords(made)})"
 
 
@@ -185,7 +168,7 @@ _SAMPLES: dict[str, Any] = {"string": "...", "integer": 1, "number": 1.0, "boole
 
 
 def _sample(schema: Any, root: Mapping[str, Any], depth: int = 0) -> Any:
-    if not isinstance(schema, dict) or depth > 4:
+    if not isinstance(schema, dict) or depth > MAX_DEPTH:
         return None
     if isinstance(reference := schema.get("$ref"), str):
         return _sample(lookup(root, reference), root, depth + 1)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.core.json import lookup
 from toolcrib.core.schema import JsonSchema
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.jsonable import copied
-from toolcrib.formats.losses import Loss
+from toolcrib.formats.provider import Loss
 
+MAX_DEPTH = 4
+"""How deep a schema is told in words."""
 _COMPLETE = frozenset({"type", "properties"})
 
 
@@ -41,6 +44,38 @@ def with_root_resolved(schema: JsonSchema) -> JsonSchema:
         rest = {key: value for key, value in schema.items() if key != "$ref"}
         schema = copied(target) | rest
     return schema
+
+
+def parameters_of(spec: ToolSpec) -> tuple[JsonSchema, list[tuple[str, Any, bool]]]:
+    """The document that references start from, and each parameter: its name, its schema, whether it is required."""
+    root = with_root_resolved(spec.parameters)
+    required = required_of(root)
+    return root, [(name, schema, name in required) for name, schema in properties_of(root).items()]
+
+
+@dataclass(frozen=True)
+class TypeWords:
+    """How a notation writes types: any value, a listed value, and a schema without references and alternatives."""
+
+    anything: str
+    literal: Callable[[Any], str]
+    plain: Callable[[Mapping[str, Any], Callable[[Any], str]], str]
+    """Gets the schema, and the function that writes the schemas inside it."""
+
+    def write(self, schema: Any, root: Mapping[str, Any], depth: int = 0) -> str:
+        if not isinstance(schema, dict) or depth > MAX_DEPTH:
+            return self.anything
+
+        def inner(part: Any) -> str:
+            return self.write(part, root, depth + 1)
+
+        if isinstance(reference := schema.get("$ref"), str):
+            return inner(lookup(root, reference))
+        if (values := listed_values(schema)) is not None:
+            return "|".join(map(self.literal, values))
+        if branches := alternatives(schema):
+            return "|".join(dict.fromkeys(map(inner, branches)))
+        return self.plain(schema, inner)
 
 
 def properties_of(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """How a browser tool is written: an async function whose first parameter is the session.
 
-    @browser_tool(category="interaction", safety_level=SafetyLevel.LOW_RISK, examples=['hover(selector="Menu")'])
-    async def hover(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> dict[str, Any]:
+    @browser_tool('hover(selector="Menu")', returns="What the mouse is over", category="interaction")
+    async def hover(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> Data:
         "Move the mouse over an element."
 
 It becomes a tool when it is bound to a session; its spec is there without one.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, Protocol
@@ -19,6 +19,8 @@ from typing import Annotated, Any, Protocol
 from toolcrib import SafetyLevel, Tool, ToolExample, ToolResult, ToolSpec, tool
 
 Function = Callable[..., Awaitable[Any]]
+Data = dict[str, Any]
+"""What a tool answers with."""
 
 Element = Annotated[
     str, "The element: a CSS selector, a handle from snapshot (such as e12), or plain words (such as 'Sign in button')"
@@ -52,7 +54,7 @@ class Definition:
     def _shape(self) -> tuple[inspect.Signature, dict[str, Any]]:
         signature = inspect.signature(self.function)
         parameters = list(signature.parameters.values())[1:]
-        hints = typing.get_type_hints(self.function, include_extras=True, localns=_session_type())
+        hints = typing.get_type_hints(self.function, include_extras=True)
         kept = {parameter.name: hints[parameter.name] for parameter in parameters}
         return signature.replace(parameters=parameters), kept | {"return": ToolResult}
 
@@ -74,17 +76,16 @@ class _NoSession:
 
 
 def browser_tool(
-    *,
-    category: str,
-    examples: Sequence[str],
+    *examples: str,
     returns: str,
+    category: str,
     name: str = "",
     safety_level: SafetyLevel = SafetyLevel.SAFE,
     timeout_seconds: float = 30.0,
     requires_page: bool = True,
     **fields: Any,
 ) -> Callable[[Function], Function]:
-    """Add a function to the browser's tools."""
+    """Add a function to the browser's tools, with examples of calls."""
 
     def add(function: Function) -> Function:
         own = name or function.__name__
@@ -117,9 +118,3 @@ def definitions() -> dict[str, Definition]:
     import toolcrib.toolsets.browser.tools  # noqa: F401  the tools add themselves
 
     return dict(sorted(_EVERY.items(), key=lambda entry: _ORDER.index(entry[1].fields["category"])))
-
-
-def _session_type() -> dict[str, Any]:
-    from toolcrib.toolsets.browser.session import BrowserSession
-
-    return {"BrowserSession": BrowserSession}

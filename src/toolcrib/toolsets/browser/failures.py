@@ -1,17 +1,5 @@
 """What can go wrong in a browser, said so that the caller knows what to do next.
 
-    BrowserError (ToolcribError)       browser_failed
-    ├── ElementNotFoundError           element_not_found    nothing on the page is what was asked for
-    ├── ElementNotReadyError           element_not_ready    it is there, but hidden, covered or disabled
-    ├── NavigationError                navigation_failed    the address did not open
-    ├── DomainDeniedError              domain_denied        the address rules say no
-    ├── PageTimeoutError               timeout              the page did not do it in time
-    ├── BrowserCrashedError            browser_crashed      the browser or the tab died
-    ├── PathDeniedError                path_denied          a file outside the session's folders
-    ├── SecretDeniedError              secret_denied        a secret has no business on this page
-    ├── NotConfiguredError             missing_config       the session was not given what the tool needs
-    └── BadInputError                  invalid_arguments    an argument cannot be what it is
-
 ``retryable`` says whether the same call can help later, ``recoverable`` whether the task can go on some other way.
 """
 
@@ -33,10 +21,13 @@ def playwright_error() -> type[Exception]:
 
 
 class BrowserError(ToolcribError):
-    """``details`` go into the metadata of the result."""
+    """Something went wrong in the browser. ``details`` go into the metadata of the result."""
 
     code = "browser_failed"
     recoverable = True
+
+    def __init_subclass__(cls, *, code: str, retryable: bool = False) -> None:
+        cls.code, cls.retryable = code, retryable
 
     def __init__(self, message: str, *, retryable: bool | None = None, **details: Any) -> None:
         super().__init__(message)
@@ -49,49 +40,44 @@ class BrowserError(ToolcribError):
         )
 
 
-class ElementNotFoundError(BrowserError):
-    code = "element_not_found"
-    retryable = True
+class ElementNotFoundError(BrowserError, code="element_not_found", retryable=True):
+    """Nothing on the page is what was asked for."""
 
 
-class ElementNotReadyError(BrowserError):
-    code = "element_not_ready"
-    retryable = True
+class ElementNotReadyError(BrowserError, code="element_not_ready", retryable=True):
+    """It is there, but hidden, covered or disabled."""
 
 
-class NavigationError(BrowserError):
-    code = "navigation_failed"
-    retryable = True
+class NavigationError(BrowserError, code="navigation_failed", retryable=True):
+    """The address did not open."""
 
 
-class DomainDeniedError(BrowserError):
-    code = "domain_denied"
+class DomainDeniedError(BrowserError, code="domain_denied"):
+    """The address rules say no."""
 
 
-class PageTimeoutError(BrowserError):
-    code = "timeout"
-    retryable = True
+class PageTimeoutError(BrowserError, code="timeout", retryable=True):
+    """The page did not do it in time."""
 
 
-class BrowserCrashedError(BrowserError):
-    code = "browser_crashed"
-    retryable = True
+class BrowserCrashedError(BrowserError, code="browser_crashed", retryable=True):
+    """The browser or the tab died."""
 
 
-class PathDeniedError(BrowserError):
-    code = "path_denied"
+class PathDeniedError(BrowserError, code="path_denied"):
+    """A file is outside the session's folders."""
 
 
-class SecretDeniedError(BrowserError):
-    code = "secret_denied"
+class SecretDeniedError(BrowserError, code="secret_denied"):
+    """A secret has no business on this page."""
 
 
-class NotConfiguredError(BrowserError):
-    code = "missing_config"
+class NotConfiguredError(BrowserError, code="missing_config"):
+    """The session was not given what the tool needs."""
 
 
-class BadInputError(BrowserError):
-    code = "invalid_arguments"
+class BadInputError(BrowserError, code="invalid_arguments"):
+    """An argument has a value that it cannot have."""
 
 
 _OBSTACLES = (

@@ -79,12 +79,6 @@ class Tabs:
         known = ", ".join(f"{tab.id} ({tab.page.url})" for tab in self._tabs.values()) or "none"
         raise BrowserError(f"no tab is called {wanted!r}; there are {known}")
 
-    def of(self, page: Page) -> Tab:
-        for tab in self._tabs.values():
-            if tab.page is page:
-                return tab
-        return self._adopt(page)
-
     def expect_new(self) -> None:
         """From now on :meth:`wait_for_new` waits for one more."""
         self._arrived.clear()
@@ -100,9 +94,10 @@ class Tabs:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _arrive(self, page: Page) -> None:
-        self._adopt(page)
+        self.of(page)
 
-    def _adopt(self, page: Page) -> Tab:
+    def of(self, page: Page) -> Tab:
+        """The tab of a page; one that is new is taken in, or closed if there are too many."""
         for tab in self._tabs.values():
             if tab.page is page:
                 return tab

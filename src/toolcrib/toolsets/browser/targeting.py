@@ -1,7 +1,5 @@
 """From what a caller calls an element to the element."""
 
-# ruff: noqa: ASYNC109  the browser's own time limits, in milliseconds, are part of the tools' contract
-
 from __future__ import annotations
 
 import asyncio

@@ -1,18 +1,17 @@
 """Reading what a page says."""
 
-# ruff: noqa: ASYNC109  the browser's own time limits, in milliseconds, are part of the tools' contract
-
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from functools import partial
+from typing import Annotated, Any, Literal
 
-from toolcrib.toolsets.browser.definition import Element, Timeout, browser_tool
+from toolcrib.toolsets.browser.definition import Data, Element, Timeout, browser_tool
 from toolcrib.toolsets.browser.failures import BadInputError, BrowserError, ElementNotFoundError
+from toolcrib.toolsets.browser.session import BrowserSession
 from toolcrib.toolsets.browser.structured import extract, gaps
 from toolcrib.toolsets.browser.targeting import Match, Purpose, find
 
-if TYPE_CHECKING:
-    from toolcrib.toolsets.browser.session import BrowserSession
+tool = partial(browser_tool, category="extraction")
 
 Part = Annotated[str, "Which part of the page: a CSS selector, a handle, or plain words; empty for all of it"]
 Offset = Annotated[int, "Where to begin, in characters: for reading on where the last call ended"]
@@ -46,9 +45,10 @@ def _window(text: str, offset: int, limit: int) -> dict[str, Any]:
     return {"length": len(text), "truncated": rest > 0, "next_offset": offset + len(shown) if rest > 0 else None}
 
 
-@browser_tool(
-    category="extraction",
-    examples=["extract_text()", 'extract_text(selector="article")', "extract_text(offset=20000)"],
+@tool(
+    "extract_text()",
+    'extract_text(selector="article")',
+    "extract_text(offset=20000)",
     returns="The visible text, how long all of it is, and where to go on when it was cut",
 )
 async def extract_text(
@@ -57,7 +57,7 @@ async def extract_text(
     offset: Offset = 0,
     limit: Limit = _CONTENT_LIMIT,
     timeout: Timeout = 5000,
-) -> dict[str, Any]:
+) -> Data:
     """Read the visible text of the page or of an element, frames and shadow trees included."""
     answer, match = await _read(session, "text", selector, timeout, offset=offset, limit=limit)
     text, length = answer["text"], answer["length"]
@@ -79,11 +79,11 @@ async def extract_text(
     }
 
 
-@browser_tool(
-    category="extraction",
-    timeout_seconds=60,
-    examples=['get_page_content(format="markdown")', 'get_page_content(format="html", selector="main")'],
+@tool(
+    'get_page_content(format="markdown")',
+    'get_page_content(format="html", selector="main")',
     returns="The content, how long all of it is, and where to go on when it was cut",
+    timeout_seconds=60,
 )
 async def get_page_content(
     session: BrowserSession,
@@ -92,7 +92,7 @@ async def get_page_content(
     offset: Offset = 0,
     limit: Limit = _CONTENT_LIMIT,
     timeout: Timeout = 5000,
-) -> dict[str, Any]:
+) -> Data:
     """Get the page or a part of it as Markdown or HTML."""
     answer, match = await _read(session, format, selector, timeout)
     content = str(answer[format])
@@ -100,9 +100,9 @@ async def get_page_content(
     return {"content": content[offset : offset + limit], "format": format, **window, "matched": _matched(match)}
 
 
-@browser_tool(
-    category="extraction",
-    examples=["extract_table()", 'extract_table(selector="Prices table", limit=50)'],
+@tool(
+    "extract_table()",
+    'extract_table(selector="Prices table", limit=50)',
     returns="The column names, the rows (as objects where the table has column names), and how many there are",
 )
 async def extract_table(
@@ -111,7 +111,7 @@ async def extract_table(
     offset: Annotated[int, "The first row to give"] = 0,
     limit: Annotated[int, "How many rows at most"] = 100,
     timeout: Timeout = 5000,
-) -> dict[str, Any]:
+) -> Data:
     """Read a table as rows and columns."""
     answer, match = await _read(session, "table", selector, timeout)
     table = answer["table"]
@@ -130,9 +130,9 @@ async def extract_table(
     }
 
 
-@browser_tool(
-    category="extraction",
-    examples=["extract_links()", 'extract_links(contains="download", limit=10)'],
+@tool(
+    "extract_links()",
+    'extract_links(contains="download", limit=10)',
     returns="The links with text, address, handle and whether they lead to another site, and how many there are",
 )
 async def extract_links(
@@ -141,7 +141,7 @@ async def extract_links(
     contains: Annotated[str, "Only links with this in their text or address"] = "",
     limit: Annotated[int, "How many at most"] = 100,
     timeout: Timeout = 5000,
-) -> dict[str, Any]:
+) -> Data:
     """List the links of the page or of a part of it."""
     answer, match = await _read(session, "links", selector, timeout, contains=contains, limit=limit)
     links, total = answer["links"], answer["total"]
@@ -153,14 +153,11 @@ async def extract_links(
     return {"links": links, "total": total, "truncated": total > len(links), "matched": _matched(match)}
 
 
-@browser_tool(
-    category="extraction",
-    timeout_seconds=120,
-    examples=[
-        'extract_structured(schema={"type": "object", "properties": {"price": {"type": "number"}}})',
-        'extract_structured(schema={"type": "array", "items": {"properties": {"title": {}}}}, items=".hit")',
-    ],
+@tool(
+    'extract_structured(schema={"type": "object", "properties": {"price": {"type": "number"}}})',
+    'extract_structured(schema={"type": "array", "items": {"properties": {"title": {}}}}, items=".hit")',
     returns="The data in the shape of the schema, where each value came from, and which required values were not found",
+    timeout_seconds=120,
 )
 async def extract_structured(
     session: BrowserSession,
@@ -171,7 +168,7 @@ async def extract_structured(
     ] = "",
     selector: Part = "",
     timeout: Timeout = 5000,
-) -> dict[str, Any]:
+) -> Data:
     """Fill a JSON Schema from the page: from selectors, JSON-LD, microdata, tables, labels and repeated blocks."""
     answer, match = await _read(session, "facts", selector, timeout, selectors=selectors, items=items)
     data, sources = extract(schema, answer)
@@ -199,20 +196,18 @@ def _with_model(data: Any, sources: dict[str, str], answer: Any) -> tuple[Any, d
     return data, sources
 
 
-@browser_tool(
-    category="extraction",
-    examples=['get_element_info(selector="e12")'],
+@tool(
+    'get_element_info(selector="e12")',
     returns="Role, name, text, value, attributes, box, visibility, state and style of the element",
 )
-async def get_element_info(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> dict[str, Any]:
+async def get_element_info(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> Data:
     """Tell everything about an element."""
     match = await find(session, selector, "any", timeout)
     return {**await session.ask(match.frame, "info", {"handle": match.handle}), "matched": match.as_dict()}
 
 
-@browser_tool(
-    category="extraction",
-    examples=['get_attribute(selector="Download link", attribute="href")'],
+@tool(
+    'get_attribute(selector="Download link", attribute="href")',
     returns="The attribute's value, or null where the element does not have it",
 )
 async def get_attribute(
@@ -220,7 +215,7 @@ async def get_attribute(
     selector: Element,
     attribute: Annotated[str, "The attribute's name, such as href"],
     timeout: Timeout = 5000,
-) -> dict[str, Any]:
+) -> Data:
     """Read an attribute of an element."""
     match = await find(session, selector, "any", timeout)
     if attribute.lower() == "value" and await match.locator.evaluate("element => element.type === 'password'"):
@@ -229,31 +224,26 @@ async def get_attribute(
     return {"attribute": attribute, "value": value, "matched": match.as_dict()}
 
 
-@browser_tool(
-    category="extraction",
-    examples=["get_page_state()"],
+@tool(
+    "get_page_state()",
     returns="Address, title, scroll position, counts of links, buttons and fields, headings, focus, open dialogs, tabs",
 )
-async def get_page_state(session: BrowserSession) -> dict[str, Any]:
+async def get_page_state(session: BrowserSession) -> Data:
     """Tell where the page stands, in short."""
     state: dict[str, Any] = await session.ask(session.page.main_frame, "pageState", {})
     return {**state, "tabs": len(session.tabs), "tab": session.tab.id}
 
 
-@browser_tool(
-    category="extraction",
-    examples=["get_metadata()"],
-    returns="Title, description, language, canonical address, icons, feeds, meta tags and JSON-LD",
-)
-async def get_metadata(session: BrowserSession) -> dict[str, Any]:
+@tool("get_metadata()", returns="Title, description, language, canonical address, icons, feeds, meta tags and JSON-LD")
+async def get_metadata(session: BrowserSession) -> Data:
     """Read what the page says about itself in its head."""
     answer: dict[str, Any] = await session.ask(session.page.main_frame, "metadata", {})
     return answer
 
 
-@browser_tool(
-    category="extraction",
-    examples=['find_element(description="search field")', 'find_element(description="add to cart", purpose="click")'],
+@tool(
+    'find_element(description="search field")',
+    'find_element(description="add to cart", purpose="click")',
     returns="The elements that fit best, with handle, role, name, CSS selector and a score from 0 to 1",
 )
 async def find_element(
@@ -261,7 +251,7 @@ async def find_element(
     description: Annotated[str, "What to look for, in plain words"],
     purpose: Annotated[Purpose, "What it is wanted for"] = "any",
     limit: Annotated[int, "How many at most"] = 5,
-) -> dict[str, Any]:
+) -> Data:
     """Find elements by a description in plain words."""
     question = {"target": description, "purpose": purpose, "limit": limit}
     found = []

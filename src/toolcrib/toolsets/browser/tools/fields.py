@@ -1,20 +1,20 @@
 """Putting values into fields: text, choices, check marks, files."""
 
-# ruff: noqa: ASYNC109  the browser's own time limits, in milliseconds, are part of the tools' contract
-
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from functools import partial
+from typing import Annotated, Any
 
 from toolcrib import SafetyLevel
-from toolcrib.toolsets.browser.definition import Element, Timeout, browser_tool
+from toolcrib.toolsets.browser.definition import Data, Element, Timeout, browser_tool
 from toolcrib.toolsets.browser.failures import BadInputError, ElementNotReadyError
 from toolcrib.toolsets.browser.folders import for_reading
+from toolcrib.toolsets.browser.session import BrowserSession
 from toolcrib.toolsets.browser.targeting import Match, acting, find
-from toolcrib.toolsets.browser.tools.navigation import check_still_inside
+from toolcrib.toolsets.browser.tools.navigation import leading
 
-if TYPE_CHECKING:
-    from toolcrib.toolsets.browser.session import BrowserSession
+tool = partial(browser_tool, category="interaction")
+acts = partial(tool, safety_level=SafetyLevel.LOW_RISK)
 
 Text = Annotated[str, "The text; {{name}} stands for the configured secret of that name"]
 
@@ -26,16 +26,12 @@ async def _value(session: BrowserSession, match: Match, *, cloak: bool = False) 
     return answer
 
 
-@browser_tool(
-    name="type",
-    category="interaction",
-    safety_level=SafetyLevel.LOW_RISK,
-    timeout_seconds=60,
-    examples=[
-        'type(selector="Search", text="toolcrib", press_enter=True)',
-        'type(selector="#password", text="{{password}}")',
-    ],
+@acts(
+    'type(selector="Search", text="toolcrib", press_enter=True)',
+    'type(selector="#password", text="{{password}}")',
     returns="Where it was typed, the field's value before and after, and whether the page navigated",
+    name="type",
+    timeout_seconds=60,
 )
 async def type_text(
     session: BrowserSession,
@@ -45,14 +41,12 @@ async def type_text(
     press_enter: Annotated[bool, "Press Enter at the end"] = False,
     delay: Annotated[float, "Pause between the keys, in milliseconds"] = 0,
     timeout: Timeout = 5000,
-) -> dict[str, Any]:
+) -> Data:
     """Type text into an element key by key, as a person does; fill is faster where the page does not mind."""
     match = await find(session, selector, "fill", timeout)
     revealed = session.hidden.reveal(text, match.frame.url)
     before = await _value(session, match, cloak=session.hidden.in_text(text))
-    tab, mark = session.tab, len(session.happenings)
-    navigations = tab.navigations
-    async with acting(session, "typed into", match):
+    async with leading(session, f"typing into the {match}") as journey, acting(session, "typed into", match):
         if clear:
             await match.locator.clear(timeout=max(timeout, 500))
         await match.locator.press_sequentially(
@@ -61,15 +55,12 @@ async def type_text(
         after = await _value(session, match)
         if press_enter:
             await match.locator.press("Enter", timeout=max(timeout, 500))
-    if tab.navigations > navigations:
-        await tab.page.wait_for_load_state("domcontentloaded")
-    check_still_inside(session, mark, f"typing into the {match}")
     return {
         "typed_into": str(match),
         "matched": match.as_dict(),
         "before": before["value"],
         "after": after["value"],
-        "navigated": tab.navigations > navigations,
+        "navigated": journey.navigated,
         "url": session.url,
     }
 
@@ -83,26 +74,20 @@ async def fill_field(session: BrowserSession, match: Match, text: str, timeout: 
     return str(before["value"]), str((await _value(session, match))["value"])
 
 
-@browser_tool(
-    category="interaction",
-    safety_level=SafetyLevel.LOW_RISK,
-    examples=['fill(selector="Email", value="ada@example.com")', 'fill(selector="#password", value="{{password}}")'],
+@acts(
+    'fill(selector="Email", value="ada@example.com")',
+    'fill(selector="#password", value="{{password}}")',
     returns="Which field was filled, and its value before and after",
 )
-async def fill(session: BrowserSession, selector: Element, value: Text, timeout: Timeout = 5000) -> dict[str, Any]:
+async def fill(session: BrowserSession, selector: Element, value: Text, timeout: Timeout = 5000) -> Data:
     """Put a value into a text field, in place of what is there."""
     match = await find(session, selector, "fill", timeout)
     before, after = await fill_field(session, match, value, timeout)
     return {"filled": str(match), "matched": match.as_dict(), "before": before, "after": after}
 
 
-@browser_tool(
-    category="interaction",
-    safety_level=SafetyLevel.LOW_RISK,
-    examples=['clear_input(selector="Search")'],
-    returns="Which field was emptied, and its value before and after",
-)
-async def clear_input(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> dict[str, Any]:
+@acts('clear_input(selector="Search")', returns="Which field was emptied, and its value before and after")
+async def clear_input(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> Data:
     """Empty a text field."""
     match = await find(session, selector, "fill", timeout)
     before = await _value(session, match)
@@ -112,10 +97,9 @@ async def clear_input(session: BrowserSession, selector: Element, timeout: Timeo
     return {"cleared": str(match), "matched": match.as_dict(), "before": before["value"], "after": after["value"]}
 
 
-@browser_tool(
-    category="interaction",
-    safety_level=SafetyLevel.LOW_RISK,
-    examples=['select(selector="Country", value="Norway")', 'select(selector="#sizes", value=["S", "M"])'],
+@acts(
+    'select(selector="Country", value="Norway")',
+    'select(selector="#sizes", value=["S", "M"])',
     returns="What was selected, and the selection before and after",
 )
 async def select(
@@ -123,7 +107,7 @@ async def select(
     selector: Element,
     value: Annotated[str | list[str], "The option's text or value; a list for several"],
     timeout: Timeout = 5000,
-) -> dict[str, Any]:
+) -> Data:
     """Select one or more options of a drop-down list."""
     match = await find(session, selector, "select", timeout)
     wanted = [value] if isinstance(value, str) else value
@@ -180,10 +164,9 @@ async def _pick_option(
     return [before], [await match.locator.evaluate(read)]
 
 
-@browser_tool(
-    category="interaction",
-    safety_level=SafetyLevel.LOW_RISK,
-    examples=['check(selector="I agree")', 'check(selector="#newsletter", checked=False)'],
+@acts(
+    'check(selector="I agree")',
+    'check(selector="#newsletter", checked=False)',
     returns="The box, and whether it was checked before and is now",
 )
 async def check(
@@ -191,7 +174,7 @@ async def check(
     selector: Element,
     checked: Annotated[bool, "True to check, False to uncheck"] = True,
     timeout: Timeout = 5000,
-) -> dict[str, Any]:
+) -> Data:
     """Check or uncheck a check box, or choose a radio button."""
     match = await find(session, selector, "check", timeout)
     before, after = await set_checked(session, match, checked, timeout)
@@ -212,19 +195,18 @@ async def set_checked(session: BrowserSession, match: Match, checked: bool, time
     return before, after
 
 
-@browser_tool(
-    category="interaction",
+@tool(
+    'upload_file(selector="Attach a file", files=["report.pdf"])',
+    returns="The files given to the page, with their sizes",
     safety_level=SafetyLevel.HIGH_RISK,
     timeout_seconds=60,
-    examples=['upload_file(selector="Attach a file", files=["report.pdf"])'],
-    returns="The files given to the page, with their sizes",
 )
 async def upload_file(
     session: BrowserSession,
     selector: Element,
     files: Annotated[list[str], "Names of files in the session's upload folder"],
     timeout: Timeout = 5000,
-) -> dict[str, Any]:
+) -> Data:
     """Give files to a file field, or to a button that asks for files."""
     paths = [for_reading(session.upload_folder, name) for name in files]
     match = await find(session, selector, "any", timeout)

@@ -1,30 +1,29 @@
 """Whole forms."""
 
-# ruff: noqa: ASYNC109  the browser's own time limits, in milliseconds, are part of the tools' contract
-
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from functools import partial
+from typing import Annotated, Any
 
 from toolcrib import SafetyLevel
-from toolcrib.toolsets.browser.definition import Timeout, browser_tool
+from toolcrib.toolsets.browser.definition import Data, Timeout, browser_tool
 from toolcrib.toolsets.browser.failures import BadInputError, ElementNotFoundError, ElementNotReadyError
+from toolcrib.toolsets.browser.session import BrowserSession
 from toolcrib.toolsets.browser.targeting import Match, acting, find
 from toolcrib.toolsets.browser.tools.fields import fill_field, select_options, set_checked
-from toolcrib.toolsets.browser.tools.navigation import check_still_inside
+from toolcrib.toolsets.browser.tools.navigation import leading
 
-if TYPE_CHECKING:
-    from toolcrib.toolsets.browser.session import BrowserSession
+tool = partial(browser_tool, category="form")
 
 Form = Annotated[str, "The form: a CSS selector, a handle, or its name; empty for the only or first one"]
 
 
-@browser_tool(
-    category="form",
-    examples=["get_form()", 'get_form(selector="#checkout")'],
+@tool(
+    "get_form()",
+    'get_form(selector="#checkout")',
     returns="Each form with its fields: label, name, type, value (no passwords), options, what is required or wrong",
 )
-async def get_form(session: BrowserSession, selector: Form = "", timeout: Timeout = 5000) -> dict[str, Any]:
+async def get_form(session: BrowserSession, selector: Form = "", timeout: Timeout = 5000) -> Data:
     """List the fields of the page's forms."""
     target = (await find(session, selector, "any", timeout)) if selector else None
     frames = [target.frame] if target else session.page.frames
@@ -37,15 +36,12 @@ async def get_form(session: BrowserSession, selector: Form = "", timeout: Timeou
     return {"forms": forms, "matched": target.as_dict() if target else None}
 
 
-@browser_tool(
-    category="form",
+@tool(
+    'fill_form(fields={"Email": "ada@example.com", "Country": "Norway", "I agree": true})',
+    'fill_form(fields={"user": "ada", "password": "{{password}}"}, submit=True)',
+    returns="Each field with what was matched and its value before and after; where submit was asked, what came of it",
     safety_level=SafetyLevel.MEDIUM_RISK,
     timeout_seconds=120,
-    examples=[
-        'fill_form(fields={"Email": "ada@example.com", "Country": "Norway", "I agree": true})',
-        'fill_form(fields={"user": "ada", "password": "{{password}}"}, submit=True)',
-    ],
-    returns="Each field with what was matched and its value before and after; where submit was asked, what came of it",
 )
 async def fill_form(
     session: BrowserSession,
@@ -54,7 +50,7 @@ async def fill_form(
     ],
     submit: Annotated[bool, "Send the form afterwards"] = False,
     timeout: Timeout = 5000,
-) -> dict[str, Any]:
+) -> Data:
     """Fill in several fields of a form: texts, lists, check boxes and radio buttons."""
     filled: list[dict[str, Any]] = []
     for name, value in fields.items():
@@ -109,7 +105,7 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-async def send(session: BrowserSession, target: str, timeout: float) -> dict[str, Any]:
+async def send(session: BrowserSession, target: str, timeout: float) -> Data:
     """Send a form as a person does: with its button, so that the page's own checks run."""
     match = await find(session, target, "any", timeout) if target else None
     frame = match.frame if match else session.page.main_frame
@@ -117,39 +113,35 @@ async def send(session: BrowserSession, target: str, timeout: float) -> dict[str
     if answer["form"] is None:
         raise ElementNotFoundError(f"{session.page.url} has no form to submit", looked_for=target or "a form")
     form = Match(frame, {"by": "form", "matches": 1, "visible": True, **answer["form"]})
-    tab, mark = session.tab, len(session.happenings)
-    before = tab.navigations
-    if answer["button"] is not None:
-        pressed = Match(frame, {"by": "form", "matches": 1, "visible": True, **answer["button"]})
-        async with acting(session, "pressed", pressed):
-            await pressed.locator.click(timeout=max(timeout, 500))
-    else:
-        await form.locator.evaluate("form => form.requestSubmit()")
-    if tab.navigations > before:
-        await tab.page.wait_for_load_state("domcontentloaded")
-    elif answer["problems"]:
-        raise ElementNotReadyError(
-            f"the form was not sent, because it is not valid: {'; '.join(answer['problems'])}",
-            retryable=False,
-            problems=answer["problems"],
-        )
-    check_still_inside(session, mark, "submitting the form")
+    async with leading(session, "submitting the form") as journey:
+        if answer["button"] is not None:
+            pressed = Match(frame, {"by": "form", "matches": 1, "visible": True, **answer["button"]})
+            async with acting(session, "pressed", pressed):
+                await pressed.locator.click(timeout=max(timeout, 500))
+        else:
+            await form.locator.evaluate("form => form.requestSubmit()")
+        if answer["problems"] and not journey.navigated:
+            raise ElementNotReadyError(
+                f"the form was not sent, because it is not valid: {'; '.join(answer['problems'])}",
+                retryable=False,
+                problems=answer["problems"],
+            )
     return {
         "submitted": str(form),
         "matched": form.as_dict(),
-        "navigated": tab.navigations > before,
+        "navigated": journey.navigated,
         "url": session.url,
         "title": await session.page.title(),
     }
 
 
-@browser_tool(
-    category="form",
+@tool(
+    "submit()",
+    'submit(selector="#login")',
+    returns="The form that was sent, whether the page navigated, and the address and title now",
     safety_level=SafetyLevel.MEDIUM_RISK,
     timeout_seconds=60,
-    examples=["submit()", 'submit(selector="#login")'],
-    returns="The form that was sent, whether the page navigated, and the address and title now",
 )
-async def submit(session: BrowserSession, selector: Form = "", timeout: Timeout = 5000) -> dict[str, Any]:
+async def submit(session: BrowserSession, selector: Form = "", timeout: Timeout = 5000) -> Data:
     """Send a form."""
     return await send(session, selector, timeout)

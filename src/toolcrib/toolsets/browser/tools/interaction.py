@@ -1,22 +1,22 @@
 """Using the mouse, the keyboard and what the page offers them."""
 
-# ruff: noqa: ASYNC109  the browser's own time limits, in milliseconds, are part of the tools' contract
-
 from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from functools import partial
+from typing import Annotated, Any, Literal
 
 from toolcrib import SafetyLevel
-from toolcrib.toolsets.browser.definition import Element, Timeout, browser_tool
+from toolcrib.toolsets.browser.definition import Data, Element, Timeout, browser_tool
 from toolcrib.toolsets.browser.failures import BadInputError, ElementNotReadyError, playwright_error
 from toolcrib.toolsets.browser.page import ENGINE_NAME
+from toolcrib.toolsets.browser.session import BrowserSession
 from toolcrib.toolsets.browser.targeting import acting, find
-from toolcrib.toolsets.browser.tools.navigation import check_still_inside
+from toolcrib.toolsets.browser.tools.navigation import leading
 
-if TYPE_CHECKING:
-    from toolcrib.toolsets.browser.session import BrowserSession
+tool = partial(browser_tool, category="interaction")
+acts = partial(tool, safety_level=SafetyLevel.LOW_RISK)
 
 Button = Annotated[Literal["left", "right", "middle"], "Which mouse button"]
 Keys = Annotated[list[Literal["Alt", "Control", "Meta", "Shift"]], "Keys held down meanwhile"]
@@ -27,42 +27,34 @@ _PLAIN = re.compile(r"e\d+|#[\w-]+")
 async def _clicked(
     session: BrowserSession, selector: str, timeout: float, *, count: int = 1, button: Button = "left", keys: Any = ()
 ) -> dict[str, Any]:
-    tab, mark = session.tab, len(session.happenings)
-    before = tab.navigations
     session.tabs.expect_new()
     how: dict[str, Any] = {"timeout": max(timeout, 500), "click_count": count, "button": button, "modifiers": keys}
-    frames = tab.page.frames
-    if len(frames) == 1 and _PLAIN.fullmatch(selector):
-        # The selector leaves no doubt, so the click need not wait for the answer to what it matches.
-        clicking = asyncio.ensure_future(frames[0].locator(f"{ENGINE_NAME}={selector}").click(**how))
-        try:
+    frames = session.page.frames
+    async with leading(session) as journey:
+        if len(frames) == 1 and _PLAIN.fullmatch(selector):
+            # The selector leaves no doubt, so the click need not wait for the answer to what it matches.
+            clicking = asyncio.ensure_future(frames[0].locator(f"{ENGINE_NAME}={selector}").click(**how))
+            try:
+                match = await find(session, selector, "click", timeout)
+            except BaseException:
+                clicking.cancel()
+                await asyncio.gather(clicking, return_exceptions=True)
+                raise
+        else:
             match = await find(session, selector, "click", timeout)
-        except BaseException:
-            clicking.cancel()
-            await asyncio.gather(clicking, return_exceptions=True)
-            raise
-    else:
-        match = await find(session, selector, "click", timeout)
-        clicking = asyncio.ensure_future(match.locator.click(**how))
-    async with acting(session, "clicked", match):
-        await clicking
-    if match.found.get("opens_tab"):
-        await session.tabs.wait_for_new(_NEW_TAB_SECONDS)
-    navigated = tab.navigations > before
-    if navigated and not tab.page.is_closed():
-        await tab.page.wait_for_load_state("domcontentloaded")
-    check_still_inside(session, mark, f"clicking the {match}")
-    return {"clicked": str(match), "matched": match.as_dict(), "navigated": navigated, "url": session.url}
+            clicking = asyncio.ensure_future(match.locator.click(**how))
+        journey.action = f"clicking the {match}"
+        async with acting(session, "clicked", match):
+            await clicking
+        if match.found.get("opens_tab"):
+            await session.tabs.wait_for_new(_NEW_TAB_SECONDS)
+    return {"clicked": str(match), "matched": match.as_dict(), "navigated": journey.navigated, "url": session.url}
 
 
-@browser_tool(
-    category="interaction",
-    safety_level=SafetyLevel.LOW_RISK,
-    examples=[
-        'click(selector="#submit-btn")',
-        'click(selector="e12")',
-        'click(selector="Sign in button", timeout=10000)',
-    ],
+@acts(
+    'click(selector="#submit-btn")',
+    'click(selector="e12")',
+    'click(selector="Sign in button", timeout=10000)',
     returns="What was clicked, how it was matched, whether the page navigated, and the address now",
 )
 async def click(
@@ -71,37 +63,32 @@ async def click(
     timeout: Timeout = 5000,
     button: Button = "left",
     modifiers: Keys = [],  # noqa: B006  read only; None would be one more type in the schema
-) -> dict[str, Any]:
+) -> Data:
     """Click on an element."""
     return await _clicked(session, selector, timeout, button=button, keys=modifiers)
 
 
-@browser_tool(
-    category="interaction",
-    safety_level=SafetyLevel.LOW_RISK,
-    examples=['double_click(selector=".row")'],
+@acts(
+    'double_click(selector=".row")',
     returns="What was double-clicked, how it was matched, whether the page navigated, and the address now",
 )
-async def double_click(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> dict[str, Any]:
+async def double_click(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> Data:
     """Double-click an element."""
     return await _clicked(session, selector, timeout, count=2)
 
 
-@browser_tool(
-    category="interaction",
-    safety_level=SafetyLevel.LOW_RISK,
-    examples=['right_click(selector="#file")'],
+@acts(
+    'right_click(selector="#file")',
     returns="What was right-clicked, how it was matched, whether the page navigated, and the address now",
 )
-async def right_click(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> dict[str, Any]:
+async def right_click(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> Data:
     """Click an element with the right mouse button."""
     return await _clicked(session, selector, timeout, button="right")
 
 
-@browser_tool(
-    category="interaction",
-    safety_level=SafetyLevel.LOW_RISK,
-    examples=['press_key(key="Enter")', 'press_key(key="Control+a", selector="#editor")'],
+@acts(
+    'press_key(key="Enter")',
+    'press_key(key="Control+a", selector="#editor")',
     returns="The key, the element that had it, and whether the page navigated",
 )
 async def press_key(
@@ -109,36 +96,32 @@ async def press_key(
     key: Annotated[str, "A key or a combination: Enter, Escape, ArrowDown, Control+a"],
     selector: Annotated[str, "The element to press it in; empty for the one that has the focus"] = "",
     timeout: Timeout = 5000,
-) -> dict[str, Any]:
+) -> Data:
     """Press a key on the keyboard."""
     match = await find(session, selector, "any", timeout) if selector else None
-    tab, mark = session.tab, len(session.happenings)
-    before = tab.navigations
-    try:
-        if match is not None:
-            async with acting(session, "given the key", match):
-                await match.locator.press(key, timeout=max(timeout, 500))
-        else:
-            await tab.page.keyboard.press(key)
-    except playwright_error() as error:
-        if "Unknown key" in str(error):
-            raise BadInputError(
-                f"{key!r} is not a key; use names such as Enter, Escape, ArrowDown or Control+a"
-            ) from None
-        raise
-    navigated = tab.navigations > before
-    if navigated:
-        await tab.page.wait_for_load_state("domcontentloaded")
-    check_still_inside(session, mark, f"pressing {key}")
-    return {"pressed": key, "matched": match.as_dict() if match else None, "navigated": navigated, "url": session.url}
+    async with leading(session, f"pressing {key}") as journey:
+        try:
+            if match is not None:
+                async with acting(session, "given the key", match):
+                    await match.locator.press(key, timeout=max(timeout, 500))
+            else:
+                await journey.tab.page.keyboard.press(key)
+        except playwright_error() as error:
+            if "Unknown key" in str(error):
+                raise BadInputError(
+                    f"{key!r} is not a key; use names such as Enter, Escape, ArrowDown or Control+a"
+                ) from None
+            raise
+    return {
+        "pressed": key,
+        "matched": match.as_dict() if match else None,
+        "navigated": journey.navigated,
+        "url": session.url,
+    }
 
 
-@browser_tool(
-    category="interaction",
-    examples=['hover(selector="Products menu")'],
-    returns="What the mouse is over, and how it was matched",
-)
-async def hover(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> dict[str, Any]:
+@tool('hover(selector="Products menu")', returns="What the mouse is over, and how it was matched")
+async def hover(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> Data:
     """Move the mouse over an element."""
     match = await find(session, selector, "any", timeout)
     async with acting(session, "hovered over", match):
@@ -146,12 +129,10 @@ async def hover(session: BrowserSession, selector: Element, timeout: Timeout = 5
     return {"hovered": str(match), "matched": match.as_dict()}
 
 
-@browser_tool(
-    category="interaction",
-    examples=['focus(selector="Email")'],
-    returns="What was given the focus, how it was matched, and whether it has the focus now",
+@tool(
+    'focus(selector="Email")', returns="What was given the focus, how it was matched, and whether it has the focus now"
 )
-async def focus(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> dict[str, Any]:
+async def focus(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> Data:
     """Give an element the keyboard focus."""
     match = await find(session, selector, "any", timeout)
     await match.locator.focus(timeout=max(timeout, 500))
@@ -161,9 +142,10 @@ async def focus(session: BrowserSession, selector: Element, timeout: Timeout = 5
     return {"focused": str(match), "matched": match.as_dict(), "has_focus": True}
 
 
-@browser_tool(
-    category="interaction",
-    examples=['scroll(direction="down")', 'scroll(direction="bottom")', 'scroll(selector="Terms heading")'],
+@tool(
+    'scroll(direction="down")',
+    'scroll(direction="bottom")',
+    'scroll(selector="Terms heading")',
     returns="The scroll positions before and after, and whether the end is reached",
 )
 async def scroll(
@@ -172,7 +154,7 @@ async def scroll(
     amount: Annotated[int, "How many pixels; 0 for nearly a screenful"] = 0,
     selector: Annotated[str, "A box to scroll inside of, or an element to bring into view; empty for the page"] = "",
     timeout: Timeout = 5000,
-) -> dict[str, Any]:
+) -> Data:
     """Scroll the page, scroll inside a box, or bring an element into view."""
     match = await find(session, selector, "any", timeout) if selector else None
     frame = match.frame if match else session.page.main_frame
@@ -188,15 +170,11 @@ async def scroll(
     }
 
 
-@browser_tool(
-    category="interaction",
-    safety_level=SafetyLevel.LOW_RISK,
-    examples=['drag_and_drop(source="#card-1", target="Done column")'],
+@acts(
+    'drag_and_drop(source="#card-1", target="Done column")',
     returns="What was dragged and where it was dropped, and how both were matched",
 )
-async def drag_and_drop(
-    session: BrowserSession, source: Element, target: Element, timeout: Timeout = 5000
-) -> dict[str, Any]:
+async def drag_and_drop(session: BrowserSession, source: Element, target: Element, timeout: Timeout = 5000) -> Data:
     """Drag one element and drop it on another."""
     dragged = await find(session, source, "any", timeout)
     onto = await find(session, target, "any", timeout)
@@ -205,10 +183,9 @@ async def drag_and_drop(
     return {"dragged": str(dragged), "onto": str(onto), "matched": [dragged.as_dict(), onto.as_dict()]}
 
 
-@browser_tool(
-    category="interaction",
-    safety_level=SafetyLevel.LOW_RISK,
-    examples=['handle_dialog(action="accept")', 'handle_dialog(action="accept", text="Ada")'],
+@acts(
+    'handle_dialog(action="accept")',
+    'handle_dialog(action="accept", text="Ada")',
     returns="What will become of the next dialogs, and the dialogs that there were so far",
     usage_notes="Dialogs never block: they are dismissed unless this was called before, and told in the result of the "
     "call that opened them. To accept one, call this and then repeat that call.",
@@ -218,7 +195,7 @@ async def handle_dialog(
     action: Annotated[Literal["accept", "dismiss"], "What to do with the next dialogs"],
     text: Annotated[str, "The answer to a prompt"] = "",
     count: Annotated[int, "For how many dialogs this holds"] = 1,
-) -> dict[str, Any]:
+) -> Data:
     """Decide beforehand how the next alert, confirm or prompt is answered."""
     answer = session.tabs.answer
     answer.action, answer.remaining = action, max(count, 1)
@@ -227,16 +204,12 @@ async def handle_dialog(
     return {"next": action, "count": answer.remaining, "seen": seen[-10:]}
 
 
-@browser_tool(
-    category="interaction",
-    examples=["resize(width=390, height=844)"],
-    returns="The size of the viewport before and after",
-)
+@tool("resize(width=390, height=844)", returns="The size of the viewport before and after")
 async def resize(
     session: BrowserSession,
     width: Annotated[int, "Width in pixels"],
     height: Annotated[int, "Height in pixels"],
-) -> dict[str, Any]:
+) -> Data:
     """Change the size of the page's viewport."""
     if not (100 <= width <= 10000 and 100 <= height <= 10000):
         raise BadInputError(f"a viewport of {width} x {height} cannot be; give 100 to 10000 for each")

@@ -1,15 +1,16 @@
 """Going places."""
 
-# ruff: noqa: ASYNC109  the browser's own time limits, in milliseconds, are part of the tools' contract
-
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from toolcrib import SafetyLevel
-from toolcrib.toolsets.browser.definition import browser_tool
+from toolcrib.toolsets.browser.definition import Data, browser_tool
 from toolcrib.toolsets.browser.failures import (
     BrowserError,
     DomainDeniedError,
@@ -18,12 +19,15 @@ from toolcrib.toolsets.browser.failures import (
     playwright_error,
 )
 from toolcrib.toolsets.browser.guard import refusal_in
+from toolcrib.toolsets.browser.session import BrowserSession
+from toolcrib.toolsets.browser.tabs import Tab
 from toolcrib.toolsets.browser.targeting import Match, acting
 
 if TYPE_CHECKING:
     from playwright.async_api import Response
 
-    from toolcrib.toolsets.browser.session import BrowserSession
+tool = partial(browser_tool, category="navigation")
+opens = partial(tool, safety_level=SafetyLevel.LOW_RISK, timeout_seconds=60)
 
 WaitUntil = Annotated[
     Literal["load", "domcontentloaded", "networkidle", "commit"], "What to wait for before the page counts as open"
@@ -39,7 +43,7 @@ _CONFIDENT = 0.6
 _PLACES = frozenset({"link", "button", "tab", "menuitem", "option", "treeitem", "a"})
 
 
-async def opened(session: BrowserSession, opening: Awaitable[Response | None], mark: int) -> dict[str, Any]:
+async def opened(session: BrowserSession, opening: Awaitable[Response | None], mark: int) -> Data:
     """What came of opening an address; raises if the address rules refused it, also at the end of a redirect."""
     try:
         response = await opening
@@ -58,19 +62,37 @@ async def opened(session: BrowserSession, opening: Awaitable[Response | None], m
     return {"url": page.url, "title": await page.title(), "status": response.status if response else None}
 
 
-def check_still_inside(session: BrowserSession, mark: int, what: str) -> None:
-    """Raise if an action led the page to an address that the address rules refuse."""
+@dataclass(slots=True)
+class Journey:
+    """Where an action leads the page; ``action`` says what it is, in a refusal."""
+
+    tab: Tab
+    start: int
+    action: str
+
+    @property
+    def navigated(self) -> bool:
+        return self.tab.navigations > self.start
+
+
+@asynccontextmanager
+async def leading(session: BrowserSession, action: str = "") -> AsyncIterator[Journey]:
+    """Watch an action: wait for the page that it opens, and raise if the address rules refuse that page."""
+    mark, journey = len(session.happenings), Journey(session.tab, session.tab.navigations, action)
+    yield journey
+    if journey.navigated and not journey.tab.page.is_closed():
+        await journey.tab.page.wait_for_load_state("domcontentloaded")
     if refused := session.refusals_since(mark):
         url = session.page.url
         if url.startswith("chrome-error:") or (url.startswith("http") and session.addresses.refusal_of_url(url)):
-            raise DomainDeniedError(f"{what} led to {refused[0]['url']}: {refused[0]['reason']}", **refused[0])
+            raise DomainDeniedError(
+                f"{journey.action} led to {refused[0]['url']}: {refused[0]['reason']}", **refused[0]
+            )
 
 
-@browser_tool(
-    category="navigation",
-    safety_level=SafetyLevel.LOW_RISK,
-    timeout_seconds=60,
-    examples=['goto(url="https://example.com")', 'goto(url="https://example.com", wait_until="networkidle")'],
+@opens(
+    'goto(url="https://example.com")',
+    'goto(url="https://example.com", wait_until="networkidle")',
     returns="The address and title that opened, after redirects, and the HTTP status",
 )
 async def goto(
@@ -78,25 +100,23 @@ async def goto(
     url: Annotated[str, "The address to open; without a scheme it is https"],
     wait_until: WaitUntil = "load",
     timeout: LoadTimeout = 30000,
-) -> dict[str, Any]:
+) -> Data:
     """Open an address in the current tab."""
     address = session.check_url(url)
     mark = len(session.happenings)
     return await opened(session, session.page.goto(address, wait_until=wait_until, timeout=timeout), mark)
 
 
-@browser_tool(
-    category="navigation",
-    safety_level=SafetyLevel.LOW_RISK,
-    timeout_seconds=60,
-    examples=['navigate(instruction="open the pricing page")', 'navigate(instruction="go to example.com/docs")'],
+@opens(
+    'navigate(instruction="open the pricing page")',
+    'navigate(instruction="go to example.com/docs")',
     returns="What was followed (a link, a button or an address), how sure that was, and the page it led to",
 )
 async def navigate(
     session: BrowserSession,
     instruction: Annotated[str, "Where to go, in plain words: 'open the contact page', 'next page', 'go back'"],
     timeout: LoadTimeout = 30000,
-) -> dict[str, Any]:
+) -> Data:
     """Follow the link, button or address that the words mean on this page."""
     mark = len(session.happenings)
     if address := _ADDRESS.search(instruction):
@@ -118,16 +138,15 @@ async def navigate(
         raise ElementNotFoundError(
             f"nothing on {page.url} leads to {instruction!r}{instead}", looked_for=instruction, nearest=nearest
         )
-    before = session.tab.navigations
-    async with acting(session, "clicked", match):
-        await match.locator.click(timeout=min(timeout, 5000))
-    await page.wait_for_load_state("domcontentloaded", timeout=timeout)
-    check_still_inside(session, mark, f"following the {match}")
+    async with leading(session, f"following the {match}") as journey:
+        async with acting(session, "clicked", match):
+            await match.locator.click(timeout=min(timeout, 5000))
+        await page.wait_for_load_state("domcontentloaded", timeout=timeout)
     return {
         "followed": str(match),
         "by": by,
         "matched": match.as_dict(),
-        "navigated": session.tab.navigations > before,
+        "navigated": journey.navigated,
         "url": page.url,
         "title": await page.title(),
     }
@@ -182,52 +201,32 @@ async def _move(session: BrowserSession, move: str, where: str, timeout: float) 
     return {"from": url, **result}
 
 
-@browser_tool(
-    category="navigation",
-    safety_level=SafetyLevel.LOW_RISK,
-    timeout_seconds=60,
-    examples=["back()"],
-    returns="The address left and the address and title returned to",
-)
-async def back(session: BrowserSession, timeout: LoadTimeout = 30000) -> dict[str, Any]:
+@opens("back()", returns="The address left and the address and title returned to")
+async def back(session: BrowserSession, timeout: LoadTimeout = 30000) -> Data:
     """Go back one page in the tab's history."""
     return await _move(session, "go_back", "back", timeout)
 
 
-@browser_tool(
-    category="navigation",
-    safety_level=SafetyLevel.LOW_RISK,
-    timeout_seconds=60,
-    examples=["forward()"],
-    returns="The address left and the address and title gone to",
-)
-async def forward(session: BrowserSession, timeout: LoadTimeout = 30000) -> dict[str, Any]:
+@opens("forward()", returns="The address left and the address and title gone to")
+async def forward(session: BrowserSession, timeout: LoadTimeout = 30000) -> Data:
     """Go forward one page in the tab's history."""
     return await _move(session, "go_forward", "forward", timeout)
 
 
-@browser_tool(
-    category="navigation",
-    safety_level=SafetyLevel.LOW_RISK,
-    timeout_seconds=60,
-    examples=["refresh()"],
-    returns="The address, title and HTTP status after the reload",
-)
-async def refresh(session: BrowserSession, timeout: LoadTimeout = 30000) -> dict[str, Any]:
+@opens("refresh()", returns="The address, title and HTTP status after the reload")
+async def refresh(session: BrowserSession, timeout: LoadTimeout = 30000) -> Data:
     """Load the page anew."""
     return await opened(session, session.page.reload(timeout=timeout), len(session.happenings))
 
 
-@browser_tool(
-    category="navigation",
-    safety_level=SafetyLevel.LOW_RISK,
-    timeout_seconds=60,
-    examples=["new_tab()", 'new_tab(url="https://example.com")'],
+@opens(
+    "new_tab()",
+    'new_tab(url="https://example.com")',
     returns="The id of the new tab, which is the current one now, and what it shows",
 )
 async def new_tab(
     session: BrowserSession, url: Annotated[str, "An address to open in it; empty for a blank tab"] = ""
-) -> dict[str, Any]:
+) -> Data:
     """Open a tab and go on in it."""
     address = session.check_url(url) if url else ""
     if len(session.tabs) >= session.max_tabs:
@@ -239,27 +238,25 @@ async def new_tab(
     return {"tab": session.tab.id, **shown}
 
 
-@browser_tool(
-    category="navigation",
-    examples=['switch_tab(tab="t2")', 'switch_tab(tab="example.com")'],
+@tool(
+    'switch_tab(tab="t2")',
+    'switch_tab(tab="example.com")',
     returns="The tab that is current now, its address and title",
 )
-async def switch_tab(session: BrowserSession, tab: TabName) -> dict[str, Any]:
+async def switch_tab(session: BrowserSession, tab: TabName) -> Data:
     """Go on in another tab."""
     session.tabs.current = chosen = session.tabs.get(tab)
     await chosen.page.bring_to_front()
     return {"tab": chosen.id, "url": chosen.page.url, "title": await chosen.page.title()}
 
 
-@browser_tool(
-    category="navigation",
-    safety_level=SafetyLevel.LOW_RISK,
-    examples=["close_tab()", 'close_tab(tab="t2")'],
+@tool(
+    "close_tab()",
+    'close_tab(tab="t2")',
     returns="The tab that was closed, the one that is current now, and how many are left",
+    safety_level=SafetyLevel.LOW_RISK,
 )
-async def close_tab(
-    session: BrowserSession, tab: Annotated[str, "Which; empty for the current one"] = ""
-) -> dict[str, Any]:
+async def close_tab(session: BrowserSession, tab: Annotated[str, "Which; empty for the current one"] = "") -> Data:
     """Close a tab."""
     closing = session.tabs.get(tab) if tab else session.tab
     url = closing.page.url
@@ -268,12 +265,8 @@ async def close_tab(
     return {"closed": closing.id, "url": url, "tab": current.id if current else "", "left": len(session.tabs)}
 
 
-@browser_tool(
-    category="navigation",
-    examples=["list_tabs()"],
-    returns="Every open tab with its id, address and title, and which one is current",
-)
-async def list_tabs(session: BrowserSession) -> dict[str, Any]:
+@tool("list_tabs()", returns="Every open tab with its id, address and title, and which one is current")
+async def list_tabs(session: BrowserSession) -> Data:
     """List the open tabs."""
     tabs = [
         {"tab": tab.id, "url": tab.page.url, "title": await tab.page.title(), "current": tab is session.tabs.current}

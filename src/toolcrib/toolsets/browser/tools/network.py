@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from toolcrib import SafetyLevel
-from toolcrib.toolsets.browser.definition import browser_tool
+from toolcrib.toolsets.browser.definition import Data, browser_tool
 from toolcrib.toolsets.browser.failures import BadInputError
+from toolcrib.toolsets.browser.session import BrowserSession
 
 if TYPE_CHECKING:
     from playwright.async_api import Request, Route
 
-    from toolcrib.toolsets.browser.session import BrowserSession
+tool = partial(browser_tool, category="session")
 
 _ANSWERED_WITHIN = 0.3
 Resource = Literal["document", "stylesheet", "image", "media", "font", "script", "xhr", "fetch", "websocket", "other"]
 
 
-@browser_tool(
-    category="session",
-    examples=["console_messages()", 'console_messages(level="error")'],
+@tool(
+    "console_messages()",
+    'console_messages(level="error")',
     returns="The newest messages of the page's console and its uncaught errors, the newest last",
 )
 async def console_messages(
     session: BrowserSession,
     level: Annotated[Literal["all", "error", "warning", "info", "log", "debug"], "Only these"] = "all",
     limit: Annotated[int, "How many at most"] = 50,
-) -> dict[str, Any]:
+) -> Data:
     """Read the page's console."""
     messages = [
         {"level": message.type, "text": message.text[:1000], "at": str(message.location.get("url", ""))}
@@ -38,11 +40,11 @@ async def console_messages(
     return {"messages": messages[-limit:], "errors": errors[-limit:], "count": len(messages) + len(errors)}
 
 
-@browser_tool(
-    category="session",
-    timeout_seconds=60,
-    examples=["network_requests()", 'network_requests(contains="/api/", failed_only=True)'],
+@tool(
+    "network_requests()",
+    'network_requests(contains="/api/", failed_only=True)',
     returns="The newest requests of the page with method, address, kind and status; no headers and no bodies",
+    timeout_seconds=60,
 )
 async def network_requests(
     session: BrowserSession,
@@ -50,7 +52,7 @@ async def network_requests(
     kinds: Annotated[list[Resource], "Only these kinds"] = [],  # noqa: B006
     failed_only: Annotated[bool, "Only those that failed or were answered with 400 and above"] = False,
     limit: Annotated[int, "How many at most"] = 50,
-) -> dict[str, Any]:
+) -> Data:
     """List what the page asked the network for: its last hundred requests."""
     wanted = [
         request
@@ -74,21 +76,18 @@ async def _request(request: Request) -> dict[str, Any]:
     return {**entry, "status": response.status if response else None, "failure": failure, "pending": False}
 
 
-@browser_tool(
-    category="session",
-    safety_level=SafetyLevel.LOW_RISK,
-    examples=[
-        'block_resources(kinds=["image", "font"])',
-        'block_resources(patterns=["*analytics*"])',
-        "block_resources()",
-    ],
+@tool(
+    'block_resources(kinds=["image", "font"])',
+    'block_resources(patterns=["*analytics*"])',
+    "block_resources()",
     returns="What is blocked from now on",
+    safety_level=SafetyLevel.LOW_RISK,
 )
 async def block_resources(
     session: BrowserSession,
     kinds: Annotated[list[Resource], "Kinds of resources"] = [],  # noqa: B006
     patterns: Annotated[list[str], "Addresses, as patterns with *"] = [],  # noqa: B006
-) -> dict[str, Any]:
+) -> Data:
     """Do not load some resources, to be quick or quiet; without arguments, load everything again."""
     from fnmatch import fnmatchcase
 
@@ -110,18 +109,18 @@ async def block_resources(
     return {"kinds": kinds, "patterns": patterns, "blocking": bool(kinds or patterns)}
 
 
-@browser_tool(
-    category="session",
-    safety_level=SafetyLevel.MEDIUM_RISK,
-    examples=['set_headers(headers={"Accept-Language": "no"})', "set_headers(headers={})"],
+@tool(
+    'set_headers(headers={"Accept-Language": "no"})',
+    "set_headers(headers={})",
     returns="The names of the headers that go with every request from now on",
+    safety_level=SafetyLevel.MEDIUM_RISK,
 )
 async def set_headers(
     session: BrowserSession,
     headers: Annotated[
         dict[str, str], "Names and values; {{name}} stands for a configured secret. Empty: none any more"
     ],
-) -> dict[str, Any]:
+) -> Data:
     """Send headers along with every request of the session."""
     for name, value in headers.items():
         if not name or any(sign in name + value for sign in "\r\n\0"):
@@ -132,14 +131,11 @@ async def set_headers(
     return {"headers": sorted(headers)}
 
 
-@browser_tool(
-    category="session",
-    safety_level=SafetyLevel.MEDIUM_RISK,
-    examples=[
-        'mock_route(pattern="**/api/user", body="{\\"name\\": \\"Ada\\"}")',
-        'mock_route(pattern="**/api/user", remove=True)',
-    ],
+@tool(
+    'mock_route(pattern="**/api/user", body="{\\"name\\": \\"Ada\\"}")',
+    'mock_route(pattern="**/api/user", remove=True)',
     returns="The pattern and what it is answered with, and all patterns that are mocked now",
+    safety_level=SafetyLevel.MEDIUM_RISK,
 )
 async def mock_route(
     session: BrowserSession,
@@ -148,7 +144,7 @@ async def mock_route(
     status: Annotated[int, "Its HTTP status"] = 200,
     content_type: Annotated[str, "Its type"] = "application/json",
     remove: Annotated[bool, "Stop mocking this pattern"] = False,
-) -> dict[str, Any]:
+) -> Data:
     """Answer requests to some addresses with a made-up answer instead of asking the network."""
     if not 100 <= status <= 599:
         raise BadInputError(f"{status} is not an HTTP status")

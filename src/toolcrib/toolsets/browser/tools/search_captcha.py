@@ -1,40 +1,39 @@
 """Searching the web, and what stands in the way of programs on it."""
 
-# ruff: noqa: ASYNC109  the browser's own time limits, in milliseconds, are part of the tools' contract
-
 from __future__ import annotations
 
 import asyncio
 import json
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote_plus
 
 from toolcrib import SafetyLevel
-from toolcrib.toolsets.browser.definition import browser_tool
+from toolcrib.toolsets.browser.definition import Data, browser_tool
 from toolcrib.toolsets.browser.failures import BrowserError, ElementNotFoundError, NotConfiguredError, PageTimeoutError
+from toolcrib.toolsets.browser.session import BrowserSession
 from toolcrib.toolsets.browser.tools.navigation import opened
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
 
-    from toolcrib.toolsets.browser.session import BrowserSession
+tool = partial(browser_tool, category="search")
 
 _PAUSE = 0.25
 
 
-@browser_tool(
-    category="search",
-    timeout_seconds=60,
-    examples=['search(query="tool registries for agents", limit=5)'],
+@tool(
+    'search(query="tool registries for agents", limit=5)',
     returns="The hits in the provider's order: title, url and snippet",
+    timeout_seconds=60,
     required_config=("search",),
 )
 async def search(
     session: BrowserSession,
     query: Annotated[str, "What to search for"],
     limit: Annotated[int, "How many hits at most"] = 10,
-) -> dict[str, Any]:
+) -> Data:
     """Search the web with the configured search engine, without leaving the page."""
     provider = session.search
     if not provider:
@@ -89,26 +88,24 @@ async def _captchas(session: BrowserSession) -> list[dict[str, Any]]:
     return found
 
 
-@browser_tool(
-    category="search",
-    examples=["detect_captcha()"],
+@tool(
+    "detect_captcha()",
     returns="Whether there is a captcha, and for each its kind, site key, handle and whether it is solved",
 )
-async def detect_captcha(session: BrowserSession) -> dict[str, Any]:
+async def detect_captcha(session: BrowserSession) -> Data:
     """Look whether a captcha stands in the way."""
     found = await _captchas(session)
     return {"present": any(not captcha["solved"] for captcha in found), "captchas": found, "url": session.page.url}
 
 
-@browser_tool(
-    category="search",
-    timeout_seconds=610,
-    examples=["wait_for_captcha_resolved(timeout=120000)"],
+@tool(
+    "wait_for_captcha_resolved(timeout=120000)",
     returns="Whether there was one, and how long it took until it was solved or gone",
+    timeout_seconds=610,
 )
 async def wait_for_captcha_resolved(
     session: BrowserSession, timeout: Annotated[float, "How long to wait at most, in milliseconds"] = 60000
-) -> dict[str, Any]:
+) -> Data:
     """Wait until the captcha of the page is solved, by a person or by the page itself."""
     start, was_there = time.monotonic(), False
     while True:
@@ -125,15 +122,14 @@ async def wait_for_captcha_resolved(
         await asyncio.sleep(_PAUSE)
 
 
-@browser_tool(
-    category="search",
+@tool(
+    "solve_captcha()",
+    returns="The kind of captcha, and that the solver's answer was filled in",
     safety_level=SafetyLevel.HIGH_RISK,
     timeout_seconds=300,
     required_config=("captcha_solver",),
-    examples=["solve_captcha()"],
-    returns="The kind of captcha, and that the solver's answer was filled in",
 )
-async def solve_captcha(session: BrowserSession) -> dict[str, Any]:
+async def solve_captcha(session: BrowserSession) -> Data:
     """Have the configured solver answer the page's captcha, and fill its answer in."""
     if session.captcha_solver is None:
         raise NotConfiguredError(

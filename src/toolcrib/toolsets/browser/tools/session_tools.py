@@ -1,15 +1,14 @@
 """What a session holds beside its pages: cookies, saved logins, files; and scripts run in its name."""
 
-# ruff: noqa: ASYNC109  the browser's own time limits, in milliseconds, are part of the tools' contract
-
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from functools import partial
+from typing import Annotated, Any
 from urllib.parse import unquote, urlsplit
 
 from toolcrib import SafetyLevel
-from toolcrib.toolsets.browser.definition import Timeout, browser_tool
+from toolcrib.toolsets.browser.definition import Data, Timeout, browser_tool
 from toolcrib.toolsets.browser.failures import (
     BadInputError,
     BrowserError,
@@ -19,26 +18,26 @@ from toolcrib.toolsets.browser.failures import (
 )
 from toolcrib.toolsets.browser.folders import for_reading, for_writing, free_name
 from toolcrib.toolsets.browser.guard import refusal_in
+from toolcrib.toolsets.browser.session import BrowserSession
 from toolcrib.toolsets.browser.targeting import acting, find
 
-if TYPE_CHECKING:
-    from toolcrib.toolsets.browser.session import BrowserSession
+tool = partial(browser_tool, category="session")
 
 _MASK = "••••"
 
 
-@browser_tool(
-    category="session",
-    safety_level=SafetyLevel.MEDIUM_RISK,
-    examples=["get_cookies()", 'get_cookies(url="https://example.com")'],
+@tool(
+    "get_cookies()",
+    'get_cookies(url="https://example.com")',
     returns="The cookies with name, domain, path and expiry; their values only where asked for",
+    safety_level=SafetyLevel.MEDIUM_RISK,
 )
 async def get_cookies(
     session: BrowserSession,
     url: Annotated[str, "Only those sent to this address"] = "",
     names: Annotated[list[str], "Only those of these names"] = [],  # noqa: B006
     with_values: Annotated[bool, "Give the values too: they are logins, so mind where they go"] = False,
-) -> dict[str, Any]:
+) -> Data:
     """List the session's cookies."""
     cookies = await session.context.cookies([url] if url else [])
     shown = [
@@ -49,14 +48,11 @@ async def get_cookies(
     return {"cookies": shown, "count": len(shown)}
 
 
-@browser_tool(
-    category="session",
-    safety_level=SafetyLevel.HIGH_RISK,
-    examples=[
-        'set_cookie(name="theme", value="dark")',
-        'set_cookie(name="token", value="{{token}}", url="https://example.com")',
-    ],
+@tool(
+    'set_cookie(name="theme", value="dark")',
+    'set_cookie(name="token", value="{{token}}", url="https://example.com")',
     returns="The cookie that was set, without its value, and the address it is for",
+    safety_level=SafetyLevel.HIGH_RISK,
 )
 async def set_cookie(
     session: BrowserSession,
@@ -64,7 +60,7 @@ async def set_cookie(
     value: Annotated[str, "Its value; {{name}} stands for a configured secret"],
     url: Annotated[str, "The address it is for; empty for the current page's"] = "",
     expires: Annotated[float, "When it ends, in seconds since 1970; -1 for the end of the session"] = -1,
-) -> dict[str, Any]:
+) -> Data:
     """Set a cookie."""
     address = url or session.page.url
     if urlsplit(address).scheme not in ("http", "https"):
@@ -74,17 +70,17 @@ async def set_cookie(
     return {"cookie": name, "url": address}
 
 
-@browser_tool(
-    category="session",
-    safety_level=SafetyLevel.MEDIUM_RISK,
-    examples=["clear_cookies()", 'clear_cookies(name="session")'],
+@tool(
+    "clear_cookies()",
+    'clear_cookies(name="session")',
     returns="How many cookies there were and are",
+    safety_level=SafetyLevel.MEDIUM_RISK,
 )
 async def clear_cookies(
     session: BrowserSession,
     name: Annotated[str, "Only the cookie of this name"] = "",
     domain: Annotated[str, "Only those of this domain"] = "",
-) -> dict[str, Any]:
+) -> Data:
     """Delete cookies: all, or those of a name or a domain."""
     before = len(await session.context.cookies())
     await session.context.clear_cookies(name=name or None, domain=domain or None)
@@ -92,15 +88,14 @@ async def clear_cookies(
     return {"before": before, "after": after, "cleared": before - after}
 
 
-@browser_tool(
-    category="session",
-    safety_level=SafetyLevel.HIGH_RISK,
-    examples=['save_state(file="shop-login.json")'],
+@tool(
+    'save_state(file="shop-login.json")',
     returns="The file in the session's folder, and how many cookies and sites it holds",
+    safety_level=SafetyLevel.HIGH_RISK,
 )
 async def save_state(
     session: BrowserSession, file: Annotated[str, "The file's name in the session's folder"] = "state.json"
-) -> dict[str, Any]:
+) -> Data:
     """Save the login state (cookies and the storage of sites) to a file, to be loaded another day."""
     path = for_writing(session.files, file, ".json")
     state = await session.context.storage_state(indexed_db=True)
@@ -109,15 +104,14 @@ async def save_state(
     return {"file": path.name, "cookies": len(state.get("cookies", [])), "origins": len(state.get("origins", []))}
 
 
-@browser_tool(
-    category="session",
-    safety_level=SafetyLevel.HIGH_RISK,
-    examples=['load_state(file="shop-login.json")'],
+@tool(
+    'load_state(file="shop-login.json")',
     returns="How many cookies and sites were restored",
+    safety_level=SafetyLevel.HIGH_RISK,
 )
 async def load_state(
     session: BrowserSession, file: Annotated[str, "The file's name in the session's folder"] = "state.json"
-) -> dict[str, Any]:
+) -> Data:
     """Restore a saved login state, in place of the present one."""
     path = for_reading(session.files, file)
     try:
@@ -129,12 +123,12 @@ async def load_state(
     return {"file": file, **counts}
 
 
-@browser_tool(
-    category="session",
+@tool(
+    'download_file(url="https://example.com/report.pdf")',
+    'download_file(selector="Download CSV")',
+    returns="The file in the session's folder, its size and where it came from",
     safety_level=SafetyLevel.HIGH_RISK,
     timeout_seconds=300,
-    examples=['download_file(url="https://example.com/report.pdf")', 'download_file(selector="Download CSV")'],
-    returns="The file in the session's folder, its size and where it came from",
     limitations=("A file that is fetched by its address is held in memory until it is saved",),
 )
 async def download_file(
@@ -143,7 +137,7 @@ async def download_file(
     selector: Annotated[str, "Or the element whose click starts the download"] = "",
     file: Annotated[str, "The name to keep it under; empty for the one it comes with"] = "",
     timeout: Annotated[float, "How long the download may take, in milliseconds"] = 120000,
-) -> dict[str, Any]:
+) -> Data:
     """Download a file into the session's folder."""
     if bool(url) == bool(selector):
         raise BadInputError("give either the url of the file or the selector of what to click")
@@ -195,22 +189,19 @@ def _named(disposition: str) -> str:
     return ""
 
 
-@browser_tool(
-    category="session",
+@tool(
+    'evaluate_javascript(script="document.title")',
+    'evaluate_javascript(script="element => element.innerHTML", selector="e12")',
+    returns="What the script returned",
     safety_level=SafetyLevel.DANGEROUS,
     timeout_seconds=60,
-    examples=[
-        'evaluate_javascript(script="document.title")',
-        'evaluate_javascript(script="element => element.innerHTML", selector="e12")',
-    ],
-    returns="What the script returned",
 )
 async def evaluate_javascript(
     session: BrowserSession,
     script: Annotated[str, "An expression or a function; with a selector, a function of the element"],
     selector: Annotated[str, "An element to hand to the function"] = "",
     timeout: Timeout = 5000,
-) -> dict[str, Any]:
+) -> Data:
     """Run JavaScript in the page, with everything the page may do: it can act in the person's name."""
     match = await find(session, selector, "any", timeout) if selector else None
     try:

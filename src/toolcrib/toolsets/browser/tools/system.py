@@ -1,21 +1,22 @@
 """Waiting, asking, and the end of a task."""
 
-# ruff: noqa: ASYNC109  the browser's own time limits, in milliseconds, are part of the tools' contract
-
 from __future__ import annotations
 
 import asyncio
 import re
 import time
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from functools import partial
+from typing import Annotated, Any, Literal
 
 from toolcrib import ToolResult
-from toolcrib.toolsets.browser.definition import browser_tool
+from toolcrib.toolsets.browser.definition import Data, browser_tool
 from toolcrib.toolsets.browser.failures import BadInputError, ElementNotFoundError, NotConfiguredError, PageTimeoutError
+from toolcrib.toolsets.browser.session import BrowserSession
 from toolcrib.toolsets.browser.targeting import Match, find, look
 
-if TYPE_CHECKING:
-    from toolcrib.toolsets.browser.session import BrowserSession
+tool = partial(browser_tool, category="system")
+waits = partial(tool, timeout_seconds=130)
+ends = partial(tool, requires_page=False, is_terminal=True)
 
 LONGEST_WAIT = 30.0
 Within = Annotated[float, "How long to wait at most, in milliseconds"]
@@ -26,18 +27,18 @@ def _since(start: float) -> int:
     return round((time.monotonic() - start) * 1000)
 
 
-@browser_tool(
-    category="system",
+@tool(
+    "wait(seconds=2)",
+    'wait(seconds=10, selector="Results table")',
+    returns="How long it waited, whether that was shortened, and the element where one was waited for",
     requires_page=False,
     timeout_seconds=40,
-    examples=["wait(seconds=2)", 'wait(seconds=10, selector="Results table")'],
-    returns="How long it waited, whether that was shortened, and the element where one was waited for",
 )
 async def wait(
     session: BrowserSession,
     seconds: Annotated[float, "How long; more than 30 is taken for 30"] = 1.0,
     selector: Annotated[str, "An element to wait for, so that it may be shorter"] = "",
-) -> dict[str, Any]:
+) -> Data:
     """Wait for a while, or until an element is there."""
     start, length = time.monotonic(), min(max(seconds, 0.0), LONGEST_WAIT)
     match = None
@@ -53,10 +54,9 @@ async def wait(
     }
 
 
-@browser_tool(
-    category="system",
-    timeout_seconds=130,
-    examples=['wait_for_selector(selector="#results")', 'wait_for_selector(selector=".spinner", state="hidden")'],
+@waits(
+    'wait_for_selector(selector="#results")',
+    'wait_for_selector(selector=".spinner", state="hidden")',
     returns="How long it took, and the element",
 )
 async def wait_for_selector(
@@ -64,7 +64,7 @@ async def wait_for_selector(
     selector: Annotated[str, "The element: a CSS selector, a handle, or plain words"],
     state: Annotated[Literal["visible", "hidden", "attached", "detached"], "What to wait for"] = "visible",
     timeout: Within = 10000,
-) -> dict[str, Any]:
+) -> Data:
     """Wait until an element is there and visible, or until it is gone."""
     start = time.monotonic()
     while True:
@@ -87,18 +87,13 @@ async def _present(session: BrowserSession, selector: str) -> Match | None:
         return None  # a handle whose element is gone
 
 
-@browser_tool(
-    category="system",
-    timeout_seconds=130,
-    examples=['wait_for_text(text="Order placed")', 'wait_for_text(text="Loading", gone=True)'],
-    returns="How long it took",
-)
+@waits('wait_for_text(text="Order placed")', 'wait_for_text(text="Loading", gone=True)', returns="How long it took")
 async def wait_for_text(
     session: BrowserSession,
     text: Annotated[str, "The text, upper and lower case alike"],
     gone: Annotated[bool, "Wait until it is no longer there"] = False,
     timeout: Within = 10000,
-) -> dict[str, Any]:
+) -> Data:
     """Wait until the page shows a text, or until it no longer does."""
     start, wanted = time.monotonic(), " ".join(text.split()).casefold()
     shown = ""
@@ -119,17 +114,16 @@ async def wait_for_text(
     )
 
 
-@browser_tool(
-    category="system",
-    timeout_seconds=130,
-    examples=['wait_for_url(url="**/done")', 'wait_for_url(url="/order/")'],
+@waits(
+    'wait_for_url(url="**/done")',
+    'wait_for_url(url="/order/")',
     returns="The address that was reached, and how long it took",
 )
 async def wait_for_url(
     session: BrowserSession,
     url: Annotated[str, "A part of the address, a pattern with *, or /a regular expression/"],
     timeout: Within = 10000,
-) -> dict[str, Any]:
+) -> Data:
     """Wait until the address is what is wanted."""
     start, pattern = time.monotonic(), _url_pattern(url)
     while not pattern.search(session.page.url):
@@ -155,13 +149,8 @@ def _url_pattern(text: str) -> re.Pattern[str]:
     return re.compile(f"^{body}$")
 
 
-@browser_tool(
-    category="system",
-    timeout_seconds=130,
-    examples=["wait_for_network_idle()"],
-    returns="How long it took",
-)
-async def wait_for_network_idle(session: BrowserSession, timeout: Within = 10000) -> dict[str, Any]:
+@waits("wait_for_network_idle()", returns="How long it took")
+async def wait_for_network_idle(session: BrowserSession, timeout: Within = 10000) -> Data:
     """Wait until the page has asked the network for nothing for half a second."""
     from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
@@ -199,11 +188,8 @@ async def wait_for_network_idle(session: BrowserSession, timeout: Within = 10000
     return {"idle": True, "waited_ms": _since(start)}
 
 
-@browser_tool(
-    category="system",
-    requires_page=False,
-    is_terminal=True,
-    examples=['complete(summary="Ordered two books", result={"order": 4711})'],
+@ends(
+    'complete(summary="Ordered two books", result={"order": 4711})',
     returns="The summary and the result; the task ends here",
 )
 async def complete(
@@ -216,14 +202,9 @@ async def complete(
     return ToolResult.success_result({"summary": summary, "result": result}, url=session.url)
 
 
-@browser_tool(
-    category="system",
-    requires_page=False,
-    is_terminal=True,
-    examples=[
-        'fail(reason="The shop does not deliver to Norway")',
-        'fail(reason="The site is down", recoverable=True)',
-    ],
+@ends(
+    'fail(reason="The shop does not deliver to Norway")',
+    'fail(reason="The site is down", recoverable=True)',
     returns="An error result that says whether trying again later can help; the task ends here",
 )
 async def fail(
@@ -238,18 +219,17 @@ async def fail(
     )
 
 
-@browser_tool(
-    category="system",
+@tool(
+    'ask_user(question="Which of the two accounts?", choices=["work", "private"])',
+    returns="The answer",
     requires_page=False,
     timeout_seconds=600,
-    examples=['ask_user(question="Which of the two accounts?", choices=["work", "private"])'],
-    returns="The answer",
 )
 async def ask_user(
     session: BrowserSession,
     question: Annotated[str, "What to ask"],
     choices: Annotated[list[str], "The possible answers, where there are only some"] = [],  # noqa: B006
-) -> dict[str, Any]:
+) -> Data:
     """Ask the person for whom the task is done."""
     if session.ask_user is None:
         raise NotConfiguredError("nobody is there to answer; give the session ask_user=...")

@@ -1,33 +1,32 @@
 """Looking over the browser's shoulder."""
 
-# ruff: noqa: ASYNC109  the browser's own time limits, in milliseconds, are part of the tools' contract
-
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from functools import partial
+from typing import Annotated, Literal
 
-from toolcrib.toolsets.browser.definition import Element, Timeout, browser_tool
+from toolcrib.toolsets.browser.definition import Data, Element, Timeout, browser_tool
+from toolcrib.toolsets.browser.session import BrowserSession
 from toolcrib.toolsets.browser.targeting import find
 from toolcrib.toolsets.browser.tools.network import console_messages, network_requests
 
-if TYPE_CHECKING:
-    from toolcrib.toolsets.browser.session import BrowserSession
+tool = partial(browser_tool, category="utility")
 
 _log = logging.getLogger("toolcrib.browser")
 
 
-@browser_tool(
-    category="utility",
-    requires_page=False,
-    examples=['log(message="Found three candidates")', 'log(message="No results", level="warning")'],
+@tool(
+    'log(message="Found three candidates")',
+    'log(message="No results", level="warning")',
     returns="The message, and how many have been logged in the session",
+    requires_page=False,
 )
 async def log(
     session: BrowserSession,
     message: Annotated[str, "What to note"],
     level: Annotated[Literal["debug", "info", "warning", "error"], "How important it is"] = "info",
-) -> dict[str, Any]:
+) -> Data:
     """Note something in the program's log."""
     text = str(session.hidden.redact(message))
     session.notes.append({"level": level, "message": text})
@@ -35,13 +34,12 @@ async def log(
     return {"logged": text, "level": level, "count": len(session.notes)}
 
 
-@browser_tool(
-    category="utility",
-    timeout_seconds=60,
-    examples=["debug()"],
+@tool(
+    "debug()",
     returns="Tabs, page state, the last calls, console errors, failed and refused requests, notes and settings",
+    timeout_seconds=60,
 )
-async def debug(session: BrowserSession) -> dict[str, Any]:
+async def debug(session: BrowserSession) -> Data:
     """Tell what is needed to find out why something does not work."""
     console = await console_messages(session, "error", 10)
     network = await network_requests(session, failed_only=True, limit=10)
@@ -63,18 +61,14 @@ async def debug(session: BrowserSession) -> dict[str, Any]:
     }
 
 
-@browser_tool(
-    category="utility",
-    examples=['highlight(selector="Sign in")'],
-    returns="What was highlighted, how it was matched, and its box on the page",
-)
+@tool('highlight(selector="Sign in")', returns="What was highlighted, how it was matched, and its box on the page")
 async def highlight(
     session: BrowserSession,
     selector: Element,
     color: Annotated[str, "A CSS colour"] = "red",
     seconds: Annotated[float, "For how long; 0 until the page changes"] = 0,
     timeout: Timeout = 5000,
-) -> dict[str, Any]:
+) -> Data:
     """Draw a frame around an element, for a person who watches or for a screenshot."""
     match = await find(session, selector, "any", timeout)
     box = await match.locator.evaluate(_FRAME, [color, seconds])

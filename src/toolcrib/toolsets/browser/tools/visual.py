@@ -1,33 +1,34 @@
 """Seeing the page: as an outline of text, as pictures, on paper."""
 
-# ruff: noqa: ASYNC109  the browser's own time limits, in milliseconds, are part of the tools' contract
-
 from __future__ import annotations
 
 import base64
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from toolcrib import ModelCapability, SafetyLevel
-from toolcrib.toolsets.browser.definition import Timeout, browser_tool
+from toolcrib.toolsets.browser.definition import Data, Timeout, browser_tool
 from toolcrib.toolsets.browser.failures import BadInputError
 from toolcrib.toolsets.browser.folders import for_writing
+from toolcrib.toolsets.browser.session import BrowserSession
 from toolcrib.toolsets.browser.targeting import find
 
 if TYPE_CHECKING:
     from playwright.async_api import Locator
 
-    from toolcrib.toolsets.browser.session import BrowserSession
+tool = partial(browser_tool, category="extraction")
 
 _CHARACTERS_PER_TOKEN = 4
 """A token is about four characters of English and markup: an estimate that needs no tokenizer."""
 _VISION = (ModelCapability.VISION,)
 
 
-@browser_tool(
-    category="extraction",
-    timeout_seconds=60,
-    examples=["snapshot()", "snapshot(page=2)", 'snapshot(selector="main", interactive_only=True)'],
+@tool(
+    "snapshot()",
+    "snapshot(page=2)",
+    'snapshot(selector="main", interactive_only=True)',
     returns="The outline, one line a thing with role, name, state and handle; the page of it, and how many there are",
+    timeout_seconds=60,
     usage_notes="Use the handles (e12) as selectors of the other tools. They stay with an element while it lives.",
 )
 async def snapshot(
@@ -37,7 +38,7 @@ async def snapshot(
     max_tokens: Annotated[int, "How large one page of the outline may be, in tokens of about four characters"] = 6000,
     interactive_only: Annotated[bool, "Leave everything out that cannot be used"] = False,
     timeout: Timeout = 5000,
-) -> dict[str, Any]:
+) -> Data:
     """Outline the page as its accessibility tree, with a handle for every element that can be used."""
     match = await find(session, selector, "any", timeout) if selector else None
     heading = f"{await session.page.title()} ({session.page.url})"
@@ -93,13 +94,14 @@ async def _veil(session: BrowserSession) -> list[Locator]:
     return [frame.get_by_text(value) for frame in session.page.frames for value in session.hidden.values]
 
 
-@browser_tool(
-    category="extraction",
+@tool(
+    "screenshot()",
+    "screenshot(full_page=True)",
+    'screenshot(selector="#chart", file="chart.png")',
+    returns="The picture (base64 and its MIME type), its size, and the file where one was asked for",
     required_capabilities=_VISION,
     optimal_capabilities=_VISION,
     timeout_seconds=60,
-    examples=["screenshot()", "screenshot(full_page=True)", 'screenshot(selector="#chart", file="chart.png")'],
-    returns="The picture (base64 and its MIME type), its size, and the file where one was asked for",
 )
 async def screenshot(
     session: BrowserSession,
@@ -108,7 +110,7 @@ async def screenshot(
     format: Annotated[Literal["png", "jpeg"], "The kind of picture"] = "png",
     file: Annotated[str, "Also keep it under this name in the session's folder"] = "",
     timeout: Timeout = 5000,
-) -> dict[str, Any]:
+) -> Data:
     """Take a picture of the page, of all of it, or of one element."""
     match = await find(session, selector, "any", timeout) if selector else None
     path = for_writing(session.files, file) if file else None
@@ -128,17 +130,15 @@ async def screenshot(
     }
 
 
-@browser_tool(
-    category="extraction",
+@tool(
+    "page_explorer()",
+    "page_explorer(screens=5)",
+    returns="A picture of each screenful from the top, with its scroll position and the elements to use in it",
     required_capabilities=_VISION,
     optimal_capabilities=(ModelCapability.VISION, ModelCapability.MULTI_IMAGE_VISION),
     timeout_seconds=120,
-    examples=["page_explorer()", "page_explorer(screens=5)"],
-    returns="A picture of each screenful from the top, with its scroll position and the elements to use in it",
 )
-async def page_explorer(
-    session: BrowserSession, screens: Annotated[int, "How many screenfuls at most"] = 3
-) -> dict[str, Any]:
+async def page_explorer(session: BrowserSession, screens: Annotated[int, "How many screenfuls at most"] = 3) -> Data:
     """Look through the page screen by screen: a picture of each, and what can be used in it."""
     if not 1 <= screens <= 20:
         raise BadInputError(f"screens is {screens}; give 1 to 20")
@@ -164,19 +164,18 @@ async def page_explorer(
     }
 
 
-@browser_tool(
-    category="extraction",
+@tool(
+    'save_pdf(file="page.pdf")',
+    returns="The file in the session's folder, and its size",
     safety_level=SafetyLevel.HIGH_RISK,
     timeout_seconds=60,
-    examples=['save_pdf(file="page.pdf")'],
-    returns="The file in the session's folder, and its size",
 )
 async def save_pdf(
     session: BrowserSession,
     file: Annotated[str, "The file's name in the session's folder"] = "page.pdf",
     landscape: Annotated[bool, "Paper on its side"] = False,
     background: Annotated[bool, "Print background colours and pictures"] = True,
-) -> dict[str, Any]:
+) -> Data:
     """Print the page to a PDF file."""
     path = for_writing(session.files, file, ".pdf")
     await session.page.pdf(path=path, landscape=landscape, print_background=background)
