@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.processes import Program, accepts, free_port, wait_until
+from tests.support.processes import Program, accepts, free_port, wait_for
 
 from toolcrib import Tool, ToolSpec
 from toolcrib.adapters.http import HttpCaller
@@ -64,7 +64,7 @@ def server_url(script: Path) -> Iterator[str]:
     port = free_port()
     program = Program([sys.executable, str(script), str(port)], script.with_suffix(".log"))
     try:
-        wait_until(lambda: accepts(port), program)
+        wait_for(lambda: accepts(port), program)
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
         program.kill()
