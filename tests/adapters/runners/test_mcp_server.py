@@ -1,7 +1,6 @@
 """Tools of a real MCP server, over HTTP and over a command's standard streams."""
 
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from toolcrib.core.errors import DeniedError, ToolFailedError, ToolTimeoutError
 from toolcrib.settings import Settings
 
 SERVER = """
-import sys, time
+import asyncio, sys
 from mcp.server.mcpserver import MCPServer
 
 server = MCPServer("workshop")
@@ -40,9 +39,9 @@ def fail() -> str:
     raise ValueError("bent nail")
 
 @server.tool()
-def slow() -> str:
+async def slow() -> str:
     "Take your time."
-    time.sleep(3)
+    await asyncio.sleep(600)
     return "done"
 
 if sys.argv[1:]:
@@ -100,10 +99,8 @@ async def test_failures_are_told(caller: HttpCaller, server_url: str) -> None:
 
 
 async def test_the_deadline_holds(caller: HttpCaller, server_url: str) -> None:
-    began = time.monotonic()
     with pytest.raises(ToolTimeoutError):
         await remote(caller, server_url, "slow", timeout_seconds=0.5).execute({})
-    assert time.monotonic() - began < 2.5
 
 
 async def test_internal_servers_are_refused(server_url: str) -> None:
