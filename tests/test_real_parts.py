@@ -1,6 +1,5 @@
 """The parts the other tests lean on are real, and behave as the tests assume."""
 
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -16,7 +15,8 @@ from pymongo.errors import PyMongoError
 
 from tests.support import s3
 from tests.support.mongo import MongoCluster
-from tests.support.processes import Program, wait_until
+from tests.support.processes import Program, wait_for
+from tests.support.waiting import wait_until
 
 Documents = MongoClient[dict[str, object]]
 
@@ -48,7 +48,7 @@ def test_a_majority_write_outlives_its_primary(mongo_cluster: MongoCluster) -> N
     mongo_cluster.heal()
     with Documents("127.0.0.1", mongo_cluster.ports[dead], directConnection=True) as rejoined:
         tools = rejoined.parts.get_collection("tools")
-        assert wait_until(lambda: tools.count_documents({}) == 2, swallow=(PyMongoError,))
+        assert wait_for(lambda: tools.count_documents({}) == 2, swallow=(PyMongoError,))
 
 
 async def test_chromium_opens_a_page(chromium_path: str) -> None:
@@ -104,14 +104,13 @@ def test_s3_presigned_urls_hold_only_for_what_they_sign(each_s3_server: s3.S3Ser
     assert _fetch(url) == (200, b"contents")
     assert _fetch(url.replace("/bundle?", "/secret?"))[0] == 403
     brief = obstore.sign(store, "GET", "bundle", timedelta(seconds=1))
-    time.sleep(2.1)
-    assert _fetch(brief)[0] == 403
+    wait_until(lambda: _fetch(brief)[0] == 403)
 
 
 def test_a_program_that_ends_at_once_is_an_error_with_its_log(tmp_path: Path) -> None:
     program = Program(["sh", "-c", "echo no such disk; exit 1"], tmp_path / "log")
     with pytest.raises(RuntimeError, match="no such disk"):
-        wait_until(lambda: False, program)
+        wait_for(lambda: False, program)
 
 
 def _fetch(url: str) -> tuple[int, bytes]:

@@ -4,10 +4,9 @@ import asyncio
 import socket
 import ssl
 import threading
-import time
 
 import pytest
-from tests.support.receiver import Answer, Received, receiving
+from tests.support.receiver import receiving
 
 from toolcrib.adapters.http import HttpCaller, caller_to, check_url
 from toolcrib.core.addresses import AddressRules
@@ -132,28 +131,24 @@ def test_the_deadline_holds_while_the_other_side_trickles(caller: HttpCaller, tr
 
     thread = threading.Thread(target=serve)
     thread.start()
-    began = time.monotonic()
     with pytest.raises(TimeoutError):
         caller.post_blocking(f"http://127.0.0.1:{listener.getsockname()[1]}/", b"", {}, seconds=0.3)
-    assert 0.28 < time.monotonic() - began < 5
     stop.set()
     thread.join()
     listener.close()
 
 
 async def test_a_cancelled_call_lets_go_of_the_connection(caller: HttpCaller) -> None:
-    with receiving() as receiver:
-
-        def slowly(request: Received) -> Answer:
-            time.sleep(0.5)
-            return 200, {}, b""
-
-        receiver.answer = slowly
-        task = asyncio.ensure_future(caller.post(receiver.url, b"", {}, seconds=30))
-        await asyncio.sleep(0.1)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        task = asyncio.ensure_future(caller.post(url, b"", {}, seconds=60))
+        connection, _ = await asyncio.to_thread(listener.accept)
+        with connection, connection.makefile("rb") as sent:
+            assert await asyncio.to_thread(sent.readline) == b"POST / HTTP/1.1\r\n"
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert await asyncio.to_thread(sent.read), "the rest of the request, and then the end"
 
 
 def test_nobody_there_is_unavailable(caller: HttpCaller) -> None:

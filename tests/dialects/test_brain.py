@@ -3,13 +3,13 @@
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.waiting import wait_until
 
 from toolcrib import ToolSpec
 from toolcrib.dialects.brain import (
@@ -215,10 +215,13 @@ for number in range(5):
 
 def test_twelve_programs_adding_at_once_lose_nothing(registry: ToolRegistry):
     programs = [subprocess.Popen([sys.executable, "-c", _ADD, registry.path, str(number)]) for number in range(12)]
-    while any(program.poll() is None for program in programs):
+
+    def all_ended() -> bool:
         if registry.path.exists():
             json.loads(registry.path.read_text())  # never half a file
-        time.sleep(0.01)
+        return all(program.poll() is not None for program in programs)
+
+    wait_until(all_ended, 100)
     assert [program.returncode for program in programs] == [0] * 12
     assert len(registry) == 60
 

@@ -107,16 +107,20 @@ class ReadInline(Read):
 
 
 class ReadWhenFree(ReadInline):
-    """Waits until it may read."""
+    """Waits until it may read; the run has noted the pages that are being read."""
 
     spec = spec("read-when-free", "parser")
     free: ClassVar[asyncio.Event]
-    reading: ClassVar[asyncio.Event]
+    reading: ClassVar[set[str]] = set()
 
     async def process(self, item: Page, context: StepContext, /) -> Sequence[Record]:  # type: ignore[override]
-        self.reading.set()
+        self.reading.add(item.url)
         await self.free.wait()
         return await super().process(item, context)
+
+    @classmethod
+    def reset(cls) -> None:
+        cls.free, cls.reading = asyncio.Event(), set()
 
 
 class Chatty(Read):

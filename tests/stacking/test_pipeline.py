@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.stacking.bricks import BRICKS, Fetch, Keep, LivePage, OtherFetch, ReadWhenFree, Through
+from tests.support.waiting import until
 from toolcrib import ToolRegistry
 from toolcrib.bootstrap import open_catalogue
 from toolcrib.core.errors import (
@@ -108,11 +109,9 @@ async def test_a_limit_of_pages_ends_a_start_that_never_ends() -> None:
 
 
 async def test_a_source_that_takes_its_time_holds_up_nothing_and_can_be_stopped() -> None:
-    followed = asyncio.Event()
+    ended: list[str] = []
 
     def answer(request: Request) -> tuple[int, str]:
-        if request.url == "u3":
-            followed.set()
         return 200, {"u1": "w >u2", "u2": "w >u3"}.get(request.url, "w")
 
     async def addresses() -> AsyncIterator[str]:
@@ -121,11 +120,10 @@ async def test_a_source_that_takes_its_time_holds_up_nothing_and_can_be_stopped(
 
     Fetch.reset(answer)
     stop = asyncio.Event()
-    run = asyncio.create_task(pipeline().run(addresses(), stop=stop))
-    await asyncio.wait_for(followed.wait(), 5)
-    await asyncio.sleep(0.05)
+    run = asyncio.create_task(pipeline().run(addresses(), stop=stop, on_progress=lambda told: ended.append(told.url)))
+    await until(lambda: ended == ["u1", "u2", "u3"])
     stop.set()
-    report = await asyncio.wait_for(run, 5)
+    report = await run
     assert (report.outcome, report.done) == ("stopped", 3)
 
 
@@ -369,11 +367,9 @@ async def test_a_journal_remembers_what_is_done(tmp_path: Path) -> None:
 async def test_a_page_that_was_fetched_is_read_again_but_not_fetched_again(tmp_path: Path) -> None:
     journal = tmp_path / "run.journal"
     steps = ("fetch", "read-when-free", "keep")
-    ReadWhenFree.free = asyncio.Event()
-    ReadWhenFree.reading = asyncio.Event()
+    ReadWhenFree.reset()
     cut_short = asyncio.create_task(pipeline(*steps).run(["u1", "u2"], journal=journal))
-    await ReadWhenFree.reading.wait()
-    await asyncio.sleep(0.05)
+    await until(lambda: ReadWhenFree.reading == {"u1", "u2"})
     cut_short.cancel()
     with pytest.raises(asyncio.CancelledError):
         await cut_short
@@ -385,31 +381,24 @@ async def test_a_page_that_was_fetched_is_read_again_but_not_fetched_again(tmp_p
     assert sorted(Keep.kept) == ["u1", "u2"]
 
 
-async def test_a_journal_serves_one_pipeline_and_one_run_at_a_time(tmp_path: Path) -> None:
+async def test_a_journal_serves_one_pipeline(tmp_path: Path) -> None:
     journal = tmp_path / "run.journal"
     await pipeline().run(["u1"], journal=journal)
     with pytest.raises(ConflictError, match="belongs to another pipeline"):
         await pipeline("fetch", "read").run(["u1"], journal=journal)
-    seen: list[Exception] = []
 
-    async def second_run() -> None:
-        try:
-            await pipeline().run(["u3"], journal=journal)
-        except ConflictError as error:
-            seen.append(error)
 
-    tasks: list[asyncio.Task[None]] = []
-
-    def answer(request: Request) -> tuple[int, str]:
-        if not tasks:
-            tasks.append(asyncio.create_task(second_run()))
-        return 200, "w"
-
-    Fetch.reset(answer)
-    await pipeline(concurrency=1).run([f"v{number}" for number in range(20)], journal=journal)
-    await asyncio.gather(*tasks)
-    assert "in use by another run" in str(seen[0])
-    assert not Fetch.asked["u3"]
+async def test_a_journal_serves_one_run_at_a_time(tmp_path: Path) -> None:
+    journal = tmp_path / "run.journal"
+    steps = ("fetch", "read-when-free", "keep")
+    ReadWhenFree.reset()
+    first = asyncio.create_task(pipeline(*steps).run(["u1"], journal=journal))
+    await until(lambda: ReadWhenFree.reading)
+    with pytest.raises(ConflictError, match="in use by another run"):
+        await pipeline(*steps).run(["u2"], journal=journal)
+    ReadWhenFree.free.set()
+    assert (await first).done == 1
+    assert not Fetch.asked["u2"]
 
 
 async def test_a_file_that_is_no_journal_is_refused_and_kept(tmp_path: Path) -> None:

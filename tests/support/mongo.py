@@ -7,7 +7,7 @@ from typing import Any, Self
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
-from tests.support.processes import Program, free_port, wait_until
+from tests.support.processes import Program, free_port, wait_for
 
 ELECTION_TIMEOUT_MS = 1000
 
@@ -30,7 +30,7 @@ def start_mongod(mongod: Path, folder: Path, port: int, *arguments: str) -> Prog
     command += ["--nounixsocket", "--wiredTigerCacheSizeGB", "0.25"]
     command += ["--setParameter", "diagnosticDataCollectionEnabled=false"]
     program = Program(command, folder.with_suffix(".log"))
-    wait_until(lambda: _ask(port, "ping"), program, swallow=(PyMongoError,))
+    wait_for(lambda: _ask(port, "ping"), program, swallow=(PyMongoError,))
     return program
 
 
@@ -88,10 +88,10 @@ class MongoCluster:
         for node, program in self._programs.items():
             if not program.alive:
                 self.restart(node)
-        wait_until(self._whole, timeout=60, swallow=(PyMongoError,))
+        wait_for(self._whole, timeout=60, swallow=(PyMongoError,))
 
     def wait_for_primary(self, timeout: float = 30) -> int:
-        return wait_until(self._primary, timeout=timeout, swallow=(PyMongoError,)) - 1
+        return wait_for(self._primary, timeout=timeout, swallow=(PyMongoError,)) - 1
 
     def _primary(self) -> int:
         """The primary's number counted from one, zero for none."""

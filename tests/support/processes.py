@@ -62,7 +62,7 @@ def free_port() -> int:
         return port
 
 
-def wait_until(
+def wait_for(
     probe: Callable[[], T], *programs: Program, timeout: float = 30, swallow: tuple[type[Exception], ...] = (OSError,)
 ) -> T:
     """Call `probe` until it answers something true; a program that ended meanwhile is an error at once."""
@@ -79,6 +79,19 @@ def wait_until(
         if time.monotonic() > deadline:
             raise TimeoutError("\n".join(program.explain() for program in programs))
         time.sleep(0.05)
+
+
+def running(words: str) -> list[str]:
+    """The command lines of the living processes, whoever started them, that hold ``words``."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if words in command:
+            found.append(command)
+    return found
 
 
 def accepts(port: int) -> bool:

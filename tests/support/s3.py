@@ -15,7 +15,7 @@ from uuid import uuid4
 import obstore
 from obstore.store import S3Store
 
-from tests.support.processes import Program, accepts, answers, free_port, run, wait_until
+from tests.support.processes import Program, accepts, answers, free_port, run, wait_for
 
 ACCESS_KEY = "toolcrib-tests"
 SECRET_KEY = "a-secret-of-the-tests-only"
@@ -91,20 +91,20 @@ def _start_ceph(folder: Path, stack: ExitStack) -> str:
     run("monmaptool", "--create", "--fsid", fsid, "--addv", "a", f"[v1:127.0.0.1:{monitor_port}]", monmap)
     run("ceph-mon", "--mkfs", "--id", "a", "--monmap", monmap, *common)
     monitor = launch("ceph-mon", "--id", "a")
-    wait_until(lambda: accepts(monitor_port), monitor)
+    wait_for(lambda: accepts(monitor_port), monitor)
 
     disk = str(uuid4())
     # A monitor accepts connections a moment before it leads, and a pool made before its OSD is up hangs for good.
-    wait_until(lambda: run("ceph", *common, "osd", "new", disk), monitor, swallow=(OSError, RuntimeError))
+    wait_for(lambda: run("ceph", *common, "osd", "new", disk), monitor, swallow=(OSError, RuntimeError))
     (folder / "osd").mkdir()
     run("ceph-osd", "--mkfs", "--id", "0", "--osd-uuid", disk, *common)
     storage = launch("ceph-osd", "--id", "0")
-    wait_until(lambda: json.loads(run("ceph", *common, "osd", "stat", "-f", "json"))["num_up_osds"], monitor, storage)
+    wait_for(lambda: json.loads(run("ceph", *common, "osd", "stat", "-f", "json"))["num_up_osds"], monitor, storage)
 
     user = ["user", "create", "--uid=tests", "--display-name=tests"]
     run("radosgw-admin", *common, *user, f"--access-key={ACCESS_KEY}", f"--secret-key={SECRET_KEY}", timeout=15)
     gateway = launch("radosgw", "--name", "client.rgw")
-    wait_until(lambda: accepts(gateway_port), gateway)
+    wait_for(lambda: accepts(gateway_port), gateway)
     return f"http://127.0.0.1:{gateway_port}"
 
 
@@ -123,8 +123,8 @@ def _start_seaweedfs(folder: Path, stack: ExitStack) -> str:
     command += ["-ip=127.0.0.1", "-ip.bind=127.0.0.1", *(f"-{name}={port}" for name, port in ports.items())]
     program = Program(command, folder / "weed.log")
     stack.callback(program.kill)
-    wait_until(lambda: answers(f"http://127.0.0.1:{ports['master.port']}/dir/assign"), program)
-    wait_until(lambda: accepts(ports["s3.port"]), program)
+    wait_for(lambda: answers(f"http://127.0.0.1:{ports['master.port']}/dir/assign"), program)
+    wait_for(lambda: accepts(ports["s3.port"]), program)
     return f"http://127.0.0.1:{ports['s3.port']}"
 
 

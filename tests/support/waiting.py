@@ -1,6 +1,7 @@
 """Waiting for what must come, instead of for some time."""
 
 import asyncio
+import inspect
 import time
 from collections.abc import Callable
 
@@ -9,10 +10,14 @@ PATIENCE = 30.0
 
 
 async def until(happened: Callable[[], object], seconds: float = PATIENCE) -> None:
-    """Return as soon as ``happened()`` is true; AssertionError if it is not in time."""
+    """Return as soon as ``happened()``, which may be a coroutine, is true; AssertionError if it is not in time."""
     deadline = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < deadline, f"nothing happened within {seconds:g} s"
+    while True:
+        answer = happened()
+        if await answer if inspect.isawaitable(answer) else answer:
+            return
+        if time.monotonic() > deadline:
+            raise AssertionError(f"nothing happened within {seconds:g} s")
         await asyncio.sleep(0.01)
 
 
@@ -20,5 +25,6 @@ def wait_until(happened: Callable[[], object], seconds: float = PATIENCE) -> Non
     """As :func:`until`, where there is no event loop."""
     deadline = time.monotonic() + seconds
     while not happened():
-        assert time.monotonic() < deadline, f"nothing happened within {seconds:g} s"
+        if time.monotonic() > deadline:
+            raise AssertionError(f"nothing happened within {seconds:g} s")
         time.sleep(0.01)

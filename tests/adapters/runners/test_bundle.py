@@ -4,16 +4,16 @@ import asyncio
 import hashlib
 import io
 import os
-import shutil
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.archives import zipped
+from tests.support.processes import running
 from tests.support.timing import quickest
+from tests.support.waiting import until
 
 from toolcrib import Tool, ToolContext, ToolSpec
 from toolcrib.adapters.blobs import open_blobs
@@ -200,10 +200,9 @@ async def test_a_bundle_is_killed_at_its_deadline_with_what_it_started(bench: Be
             await tool.execute({})
 
     assert 0.8 <= await quickest(attempt, enough=1.05) < 1.05
+    assert mark.exists()
     if bench.sandbox.contains_escapees:
-        before = mark.read_text()
-        await asyncio.sleep(0.2)
-        assert mark.read_text() == before
+        await until(lambda: not running(str(mark)))
     assert list(bench.scratch.iterdir()) == []
 
 
@@ -211,23 +210,19 @@ async def test_what_a_bundle_leaves_running_ends_with_it(bench: Bench, tmp_path:
     mark = tmp_path / "alive"
     body = f"import subprocess\nsubprocess.Popen(['sh', '-c', 'while :; do date > {mark}; sleep 0.02; done'])\nreturn 1"
     assert await bench.python(body).execute({}) == 1
-    shutil.rmtree(mark, ignore_errors=True)
-    mark.unlink(missing_ok=True)
-    await asyncio.sleep(0.2)
-    assert not mark.exists()
+    await until(lambda: not running(str(mark)))
 
 
 async def test_a_cancelled_call_kills_its_process(bench: Bench, tmp_path: Path) -> None:
-    mark = tmp_path / "pid"
-    body = f"open({str(mark)!r}, 'w').write('x')\ntime.sleep(60)"
-    task = asyncio.ensure_future(bench.python(body).execute({}))
-    while not mark.exists():
-        await asyncio.sleep(0.02)
-    began = time.monotonic()
+    mark = tmp_path / "begun"
+    body = f"import subprocess\nsubprocess.run(['sh', '-c', 'echo > {mark}; sleep 60'])"
+    task = asyncio.ensure_future(bench.python(body, timeout_seconds=60).execute({}))
+    await until(mark.exists)
+    assert running(str(mark))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - began < 0.5
+    await until(lambda: not running(str(mark)))
     assert list(bench.scratch.iterdir()) == []
 
 
@@ -343,11 +338,14 @@ async def test_a_missing_blob_is_a_failure(bench: Bench) -> None:
 
 async def test_too_many_at_once_are_refused(tmp_path: Path) -> None:
     bench = Bench(tmp_path, max_running=1)
-    tool = bench.python("time.sleep(0.5)\nreturn 1")
+    begun, free = tmp_path / "begun", tmp_path / "free"
+    body = f"open({str(begun)!r}, 'w').close()\nwhile not os.path.exists({str(free)!r}): time.sleep(0.01)\nreturn 1"
+    tool = bench.python(body)
     first = asyncio.ensure_future(tool.execute({}))
-    await asyncio.sleep(0.2)
+    await until(begun.exists)
     with pytest.raises(ToolBusyError):
         await tool.execute({})
+    free.touch()
     assert await first == 1
     assert await tool.execute({}) == 1
 

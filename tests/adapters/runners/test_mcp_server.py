@@ -1,13 +1,12 @@
 """Tools of a real MCP server, over HTTP and over a command's standard streams."""
 
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.processes import Program, accepts, free_port, wait_until
+from tests.support.processes import Program, accepts, free_port, wait_for
 
 from toolcrib import Tool, ToolSpec
 from toolcrib.adapters.http import HttpCaller
@@ -19,7 +18,7 @@ from toolcrib.core.errors import DeniedError, ToolFailedError, ToolTimeoutError
 from toolcrib.settings import Settings
 
 SERVER = """
-import sys, time
+import asyncio, sys
 from mcp.server.mcpserver import MCPServer
 
 server = MCPServer("workshop")
@@ -40,9 +39,9 @@ def fail() -> str:
     raise ValueError("bent nail")
 
 @server.tool()
-def slow() -> str:
+async def slow() -> str:
     "Take your time."
-    time.sleep(3)
+    await asyncio.sleep(600)
     return "done"
 
 if sys.argv[1:]:
@@ -64,7 +63,7 @@ def server_url(script: Path) -> Iterator[str]:
     port = free_port()
     program = Program([sys.executable, str(script), str(port)], script.with_suffix(".log"))
     try:
-        wait_until(lambda: accepts(port), program)
+        wait_for(lambda: accepts(port), program)
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
         program.kill()
@@ -100,10 +99,8 @@ async def test_failures_are_told(caller: HttpCaller, server_url: str) -> None:
 
 
 async def test_the_deadline_holds(caller: HttpCaller, server_url: str) -> None:
-    began = time.monotonic()
     with pytest.raises(ToolTimeoutError):
         await remote(caller, server_url, "slow", timeout_seconds=0.5).execute({})
-    assert time.monotonic() - began < 2.5
 
 
 async def test_internal_servers_are_refused(server_url: str) -> None:

@@ -14,7 +14,7 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import AutoReconnect
 from tests.adapters.stores.specs import tool
 from tests.support.mongo import MongoCluster, start_mongod
-from tests.support.processes import free_port, wait_until
+from tests.support.processes import free_port, wait_for
 
 from toolcrib.adapters.stores.mongo import MongoStore
 from toolcrib.bootstrap import open_catalogue
@@ -188,10 +188,10 @@ def test_a_killed_primary_costs_a_pause_and_nothing_else(mongo_cluster: MongoClu
 
     with ThreadPoolExecutor(3) as pool:
         writers = [pool.submit(write, prefix) for prefix in ("p", "q", "r")]
-        wait_until(lambda: len(acknowledged) > 20, timeout=60)
+        wait_for(lambda: len(acknowledged) > 20, timeout=60)
         mongo_cluster.kill_primary()
         before = len(acknowledged)
-        wait_until(lambda: len(acknowledged) > before + 20, timeout=60)
+        wait_for(lambda: len(acknowledged) > before + 20, timeout=60)
         stop.set()
         for writer in writers:
             writer.result()

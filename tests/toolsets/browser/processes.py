@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
+from contextlib import suppress
 from pathlib import Path
+
+from tests.support.waiting import until
 
 
 def descendants(root: int | None = None) -> dict[int, str]:
@@ -41,12 +43,12 @@ def alive(pid: int) -> bool:
         return False
 
 
-async def none_left(before: dict[int, str], seconds: float = 5) -> dict[int, str]:
-    """What is still there beyond ``before`` after giving it a moment to go."""
-    left: dict[int, str] = {}
-    for _ in range(int(seconds / 0.1)):
-        left = {pid: command for pid, command in descendants().items() if pid not in before}
-        if not left:
-            break
-        await asyncio.sleep(0.1)
-    return left
+async def none_left(before: dict[int, str]) -> dict[int, str]:
+    """What is still there beyond ``before`` after it had all the time it needs to go."""
+
+    def left() -> dict[int, str]:
+        return {pid: command for pid, command in descendants().items() if pid not in before}
+
+    with suppress(AssertionError):  # a process by its name says more
+        await until(lambda: not left())
+    return left()

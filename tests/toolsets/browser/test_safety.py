@@ -70,6 +70,7 @@ async def test_no_page_gets_out_by_any_means(guarded: BrowserSession, web: Web, 
         "image", "script", "style", "frame", "frameredirect", "fetch", "fetchredirect", "xhr", "worker", "popup",
         "serviceworker",
     }  # fmt: skip
+    tried = {"fetch", "redirect", "xhr", "websocket", "eventsource", "worker", "sw"}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
         udp.bind(("127.0.0.1", 0))
         udp.setblocking(False)
@@ -77,11 +78,11 @@ async def test_no_page_gets_out_by_any_means(guarded: BrowserSession, web: Web, 
         async with guarded:
             agent = agent_of(guarded)
             await agent.try_("goto", url=f"{web.url}/escape")
-            for _ in range(100):
-                tried = set(await agent.js("window.escaped"))
-                if {"fetch", "redirect", "xhr", "websocket", "eventsource", "worker", "sw"} <= tried:
-                    break
-                await asyncio.sleep(0.1)
+
+            async def all_tried() -> bool:
+                return tried <= set(await agent.js("window.escaped"))
+
+            await until(all_tried)
 
             def refused() -> set[str]:
                 events = [event for event in guarded.happenings if event["kind"] == "refused"]
@@ -90,7 +91,6 @@ async def test_no_page_gets_out_by_any_means(guarded: BrowserSession, web: Web, 
             await until(lambda: ways <= refused())
         with pytest.raises(BlockingIOError):
             udp.recv(100)
-    assert {"fetch", "redirect", "xhr", "websocket", "eventsource", "worker", "sw"} <= tried
     assert world.requests == []
 
 

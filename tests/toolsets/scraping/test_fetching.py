@@ -276,7 +276,8 @@ def test_a_proxy_list_can_be_a_file(tmp_path: Any) -> None:
     listed.write_text("# ours\nhttp://a:1\n\nhttp://b:1  # slow\n")
     brick: Any = BRICKS["proxy-list"]({"file": str(listed)})
     brick.open()
-    assert brick._proxies == ["http://a:1", "http://b:1"]
+    chosen = [brick.process(Request("http://x/"), None)[0].proxy for _ in range(3)]
+    assert chosen == ["http://a:1", "http://b:1", "http://a:1"]
     with pytest.raises(ToolValidationError, match="'proxies' or a 'file'"):
         BRICKS["proxy-list"]()
     missing: Any = BRICKS["proxy-list"]({"file": str(tmp_path / "none.txt")})

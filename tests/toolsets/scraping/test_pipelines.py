@@ -8,12 +8,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.waiting import until, wait_until
 from tests.support.website import serve_site
 from tests.toolsets.scraping.services import ForwardProxy
 
@@ -212,9 +212,8 @@ def test_a_run_that_is_killed_goes_on_without_fetching_or_storing_twice(storage:
         for wanted in (40, 90):
             process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(definition)])
             try:
-                while sum(site.hits.values()) < wanted:
-                    assert process.poll() is None
-                    time.sleep(0.002)
+                wait_until(lambda: sum(site.hits.values()) >= wanted or process.poll() is not None)  # noqa: B023
+                assert process.poll() is None
             finally:
                 os.kill(process.pid, signal.SIGKILL)
                 process.wait()
@@ -238,8 +237,7 @@ async def test_cancelling_a_real_run_leaves_what_is_stored_whole(site: Site, tmp
     path = tmp_path / "many.jsonl"
     pipeline = make_pipeline("requests", ("parsel", {"selectors": {"n": ".n"}}), ("jsonlines", {"path": str(path)}))
     task = asyncio.create_task(pipeline.run(f"{site.url}/many/{number}" for number in range(10_000)))
-    while sum(site.hits.values()) < 30:
-        await asyncio.sleep(0.01)
+    await until(lambda: sum(site.hits.values()) >= 30)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
