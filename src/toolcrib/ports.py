@@ -181,7 +181,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class OutboxEntry:
+class OutboxEvent:
     sequence: int
     name: str
     payload: dict[str, Any]
@@ -193,7 +193,7 @@ class OutboxEntry:
 class Outbox(Protocol):
     """Events that were committed together with their change and wait for delivery."""
 
-    def outbox(self, *, limit: int = 100) -> list[OutboxEntry]:
+    def outbox(self, *, limit: int = 100) -> list[OutboxEvent]:
         """What waits for delivery, oldest first."""
         ...
 

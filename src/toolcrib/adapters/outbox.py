@@ -20,7 +20,7 @@ from typing import Any
 from toolcrib.adapters.http import HttpCaller, Reply
 from toolcrib.adapters.signing import SignedPost
 from toolcrib.core.errors import DeniedError, StoreError, UnavailableError
-from toolcrib.ports import OutboxEntry, Store
+from toolcrib.ports import OutboxEvent, Store
 
 EVENT_HEADER = "Toolcrib-Event-Id"
 _log = logging.getLogger(__name__)
@@ -40,12 +40,12 @@ class DeliveryOptions:
     poll_seconds: float = 1
 
 
-def as_event(entry: OutboxEntry) -> dict[str, Any]:
+def as_event(entry: OutboxEvent) -> dict[str, Any]:
     """The body as it was committed: what happened, to which tool, by whom, and its execution contract."""
     return entry.payload
 
 
-def as_registration(entry: OutboxEntry) -> dict[str, Any]:
+def as_registration(entry: OutboxEvent) -> dict[str, Any]:
     """The body that a Policy DB takes at ``POST {base}/policy``."""
     execution = entry.payload.get("execution", {})
     binding = execution.get("binding", {})
@@ -81,7 +81,7 @@ class OutboxDeliverer:
         url: str,
         options: DeliveryOptions | None = None,
         *,
-        shape: Callable[[OutboxEntry], dict[str, Any]] = as_event,
+        shape: Callable[[OutboxEvent], dict[str, Any]] = as_event,
         caller: HttpCaller | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -148,7 +148,7 @@ class OutboxDeliverer:
             if not again:
                 self._stopping.wait(self._options.poll_seconds)
 
-    def _deliver(self, entry: OutboxEntry) -> _Outcome:
+    def _deliver(self, entry: OutboxEvent) -> _Outcome:
         outcome = _Outcome.REFUSED
         try:
             event = {EVENT_HEADER: str(entry.payload.get("id") or entry.sequence)}
@@ -161,7 +161,7 @@ class OutboxDeliverer:
         self._store.acknowledge(entry.sequence)
         return _Outcome.DELIVERED
 
-    def _delay(self, entry: OutboxEntry) -> float:
+    def _delay(self, entry: OutboxEvent) -> float:
         longest = min(self._options.longest_delay, self._options.first_delay * 2.0 ** min(entry.attempts, 30))
         return longest * random.uniform(0.5, 1)  # noqa: S311 - jitter, not a secret
 

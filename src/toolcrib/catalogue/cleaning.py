@@ -15,7 +15,7 @@ from toolcrib.core.errors import ToolcribError
 from toolcrib.core.query import parse
 from toolcrib.core.spec import Binding, ToolSpec
 from toolcrib.formats.bundle import bundle_digest
-from toolcrib.ports import OutboxEntry, Store
+from toolcrib.ports import OutboxEvent, Store
 
 _log = logging.getLogger(__name__)
 _ALL = 1_000_000
@@ -61,7 +61,7 @@ class Cleaning:
         for cleanup in self.cleanups:
             cleanup(spec)
 
-    def _deletions(self) -> list[OutboxEntry]:
+    def _deletions(self) -> list[OutboxEvent]:
         return [entry for entry in self.store.outbox(limit=_ALL) if entry.payload.get("event") == "tool.deleted"]
 
 

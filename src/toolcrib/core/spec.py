@@ -86,7 +86,7 @@ class ToolSpec(_Value):
     returns: JsonSchema = Field(default_factory=dict, description="JSON Schema of the result; empty means any")
     returns_description: Text = ""
     api_spec: JsonObject = Field(
-        default_factory=dict, description="the interface as published, where it says more than parameters and returns"
+        default_factory=dict, description="the interface as published, if it says more than parameters and returns"
     )
     actions: JsonObject = Field(default_factory=dict, description="custom actions in the publisher's own DSL")
     # Usage

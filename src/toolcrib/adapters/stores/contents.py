@@ -16,7 +16,7 @@ from toolcrib.adapters.stores.changes import check_after, check_expected, kept_d
 from toolcrib.adapters.stores.words import WordIndex
 from toolcrib.core.query import Filter
 from toolcrib.core.ranking import Candidate, Lookup
-from toolcrib.ports import Change, OutboxEntry, Record
+from toolcrib.ports import Change, OutboxEvent, Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Plan:
     """What a commit will write, checked but not yet written."""
 
     versions: tuple[Version, ...]
-    entries: tuple[OutboxEntry, ...]
+    entries: tuple[OutboxEvent, ...]
 
 
 class Contents:
@@ -51,7 +51,7 @@ class Contents:
         self._current: dict[str, Version] = {}
         self._names: list[str] = []
         self._history: dict[str, list[Version]] = {}
-        self._outbox: dict[int, OutboxEntry] = {}
+        self._outbox: dict[int, OutboxEvent] = {}
         self.claims: dict[str, str] = {}
         self.last_sequence = 0
         self._identity = object()
@@ -84,14 +84,14 @@ class Contents:
         """In the order of names."""
         return (self._current[name] for name in self._names)
 
-    def outbox(self, limit: int | None = None) -> list[OutboxEntry]:
+    def outbox(self, limit: int | None = None) -> list[OutboxEvent]:
         return list(self._outbox.values())[:limit]
 
     def plan(self, changes: Sequence[Change], at: float) -> Plan:
         """Every change in order, each seeing those before it, or the error of the first that cannot be."""
         planned: dict[str, Version] = {}
         versions: list[Version] = []
-        entries: list[OutboxEntry] = []
+        entries: list[OutboxEvent] = []
         for change in changes:
             past = planned.get(change.name) or self.last(change.name)
             check_expected(change, None if past is None or past.deleted else past.etag)
@@ -109,7 +109,7 @@ class Contents:
             versions.append(version)
             if change.event is not None:
                 event = json.loads(json.dumps(change.event))
-                entries.append(OutboxEntry(self.last_sequence + len(entries) + 1, change.name, event))
+                entries.append(OutboxEvent(self.last_sequence + len(entries) + 1, change.name, event))
         return Plan(tuple(versions), tuple(entries))
 
     def put(self, plan: Plan) -> None:
@@ -138,14 +138,14 @@ class Contents:
         self.claims[name] = value
         return True
 
-    def add_entry(self, entry: OutboxEntry) -> None:
+    def add_entry(self, entry: OutboxEvent) -> None:
         self._outbox[entry.sequence] = entry
         self.last_sequence = max(self.last_sequence, entry.sequence)
 
     def acknowledge(self, sequence: int) -> bool:
         return self._outbox.pop(sequence, None) is not None
 
-    def postpone(self, sequence: int, not_before: float, error: str) -> OutboxEntry | None:
+    def postpone(self, sequence: int, not_before: float, error: str) -> OutboxEvent | None:
         entry = self._outbox.get(sequence)
         if entry is None:
             return None
@@ -195,7 +195,7 @@ class ContentsReader(ABC):
             versions = contents.history(name)
         return [version.record() for version in versions]
 
-    def outbox(self, *, limit: int = 100) -> list[OutboxEntry]:
+    def outbox(self, *, limit: int = 100) -> list[OutboxEvent]:
         with self._reading() as contents:
             return contents.outbox(limit)
 

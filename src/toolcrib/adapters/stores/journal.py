@@ -18,7 +18,7 @@ from typing import Any
 from toolcrib.adapters.files import append_file, signature, sync
 from toolcrib.adapters.stores.contents import Contents, Plan, Version
 from toolcrib.core.errors import StoreError
-from toolcrib.ports import OutboxEntry
+from toolcrib.ports import OutboxEvent
 
 
 def digest(data: bytes) -> str:
@@ -76,7 +76,7 @@ class Journal:
     def acknowledge(self, sequence: int) -> None:
         self._append({"acknowledged": sequence})
 
-    def postpone(self, entry: OutboxEntry) -> None:
+    def postpone(self, entry: OutboxEvent) -> None:
         self._append({"postponed": asdict(entry)})
 
     def claim(self, name: str, value: str) -> None:
@@ -112,9 +112,9 @@ def _apply(contents: Contents, line: dict[str, Any]) -> None:
         text = json.dumps(written["document"], ensure_ascii=False, separators=(",", ":"))
         contents.add_version(Version(text=text, **written))
     for entry in line.get("outbox", ()):
-        contents.add_entry(OutboxEntry(**entry))
+        contents.add_entry(OutboxEvent(**entry))
     if "acknowledged" in line:
         contents.acknowledge(line["acknowledged"])
     if "postponed" in line:
-        contents.add_entry(OutboxEntry(**line["postponed"]))
+        contents.add_entry(OutboxEvent(**line["postponed"]))
     contents.claims |= line.get("claimed", {})

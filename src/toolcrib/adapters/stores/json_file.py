@@ -166,9 +166,9 @@ class JsonFileStore(ContentsReader):
         try:
             entries = json.loads(data.decode("utf-8-sig") or "[]")
         except (ValueError, RecursionError) as error:
-            raise StoreError(f"the catalogue {str(self.path)!r} is not JSON: {error}; mend or remove it") from None
+            raise StoreError(f"the catalogue {str(self.path)!r} is not JSON: {error}; fix or remove it") from None
         if not isinstance(entries, list):
-            raise StoreError(f"the catalogue {str(self.path)!r} is not a JSON list; mend or remove it")
+            raise StoreError(f"the catalogue {str(self.path)!r} is not a JSON list; fix or remove it")
         texts: dict[str, str] = {}
         for index, entry in enumerate(entries):
             name, text = self._decoded(index, entry)

@@ -28,7 +28,7 @@ from toolcrib.adapters.stores.mongo_write import (
 from toolcrib.core.json import is_unicode
 from toolcrib.core.query import Filter
 from toolcrib.core.ranking import Candidate, Lookup
-from toolcrib.ports import Change, OutboxEntry, Record
+from toolcrib.ports import Change, OutboxEvent, Record
 
 if TYPE_CHECKING:
     from pymongo.collection import Collection
@@ -127,11 +127,11 @@ class MongoStore:
 
         return self._attempt(attempt) if writes else []
 
-    def outbox(self, *, limit: int = 100) -> list[OutboxEntry]:
+    def outbox(self, *, limit: int = 100) -> list[OutboxEvent]:
         if limit <= 0:
             return []
         found = self._attempt(lambda: list(self._outbox.find(limit=limit).sort("_id", 1)))
-        return [OutboxEntry(entry.pop("_id"), payload=json.loads(entry.pop("payload")), **entry) for entry in found]
+        return [OutboxEvent(entry.pop("_id"), payload=json.loads(entry.pop("payload")), **entry) for entry in found]
 
     def acknowledge(self, sequence: int) -> None:
         self._attempt(lambda: self._outbox.delete_one({"_id": sequence}))

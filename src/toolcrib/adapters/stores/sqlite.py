@@ -22,7 +22,7 @@ from toolcrib.core.errors import StoreError
 from toolcrib.core.json import is_unicode
 from toolcrib.core.query import Filter
 from toolcrib.core.ranking import Candidate, Lookup
-from toolcrib.ports import Change, OutboxEntry, Record
+from toolcrib.ports import Change, OutboxEvent, Record
 
 _WHAT = "catalogue"
 _IDLE_CONNECTIONS = 8
@@ -136,14 +136,14 @@ class SqliteStore:
                 ChangeWriter(connection, change).write(*each, at) for change, each in zip(changes, kept, strict=True)
             ]
 
-    def outbox(self, *, limit: int = 100) -> list[OutboxEntry]:
+    def outbox(self, *, limit: int = 100) -> list[OutboxEvent]:
         sql = (
             "SELECT sequence, tool_id, payload, attempts, not_before, last_error FROM tool_outbox "
             "ORDER BY sequence LIMIT ?"
         )
         with self._reader() as connection:
             rows = connection.execute(sql, (limit,)).fetchall()
-        return [OutboxEntry(row[0], row[1], json.loads(row[2]), *row[3:]) for row in rows]
+        return [OutboxEvent(row[0], row[1], json.loads(row[2]), *row[3:]) for row in rows]
 
     def acknowledge(self, sequence: int) -> None:
         with self._writing() as connection:
