@@ -93,16 +93,28 @@ class AITool(Executable):
 
 
 class _OtherTool(AITool):
-    name = description = ""
-    category: str | None = None
-    parameters_schema: dict[str, Any] = {}  # noqa: RUF012  each tool sets its own
-    tags: list[str] = []  # noqa: RUF012
-
     def __init__(self, tool: Tool) -> None:
-        spec = tool.spec
         self.tool = tool
-        self.name, self.description, self.parameters_schema = spec.name, spec.description, spec.parameters
-        self.category, self.tags = spec.category or None, list(spec.tags)
+
+    @property
+    def name(self) -> str:
+        return self.tool.name
+
+    @property
+    def description(self) -> str:
+        return self.tool.description
+
+    @property
+    def parameters_schema(self) -> dict[str, Any]:
+        return self.tool.spec.parameters
+
+    @property
+    def category(self) -> str | None:
+        return self.tool.spec.category or None
+
+    @property
+    def tags(self) -> list[str]:
+        return list(self.tool.spec.tags)
 
     def to_spec(self) -> ToolSpec:
         return self.tool.spec
