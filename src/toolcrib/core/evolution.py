@@ -89,7 +89,7 @@ class _Comparison:
 
     def narrowed(self, old: Schema, new: Schema, path: str) -> Iterator[str]:
         """What ``new`` refuses that ``old`` takes; every value of ``old`` is considered, or counted as refused."""
-        what = f"parameter {path!r}" if path else "the tool"
+        what = _subject(path)
         if old is False or new is True or (same(old, new) and self._same_references(old)):
             return
         old = {} if old is True else old
@@ -123,19 +123,15 @@ class _Comparison:
         if pair in self._assumed:
             return  # a recursive schema: the pair is being compared already
         self._assumed.add(pair)
-        if "$ref" in old:
-            target = resolved(old["$ref"], self.old_root)
-            if target is None:
-                yield f"{_subject(path)} refers to {old['$ref']!r}, which cannot be compared"
-                return
-            yield from self.narrowed(joined(target, without(old, "$ref")), new, path)
-            return
-        target = resolved(new["$ref"], self.new_root)
+        referring, root = (old, self.old_root) if "$ref" in old else (new, self.new_root)
+        target = resolved(referring["$ref"], root)
         if target is None:
-            yield f"{_subject(path)} refers to {new['$ref']!r}, which cannot be compared"
-            return
-        yield from self.narrowed(old, target, path)
-        yield from self.narrowed(old, without(new, "$ref"), path)
+            yield f"{_subject(path)} refers to {referring['$ref']!r}, which cannot be compared"
+        elif referring is old:
+            yield from self.narrowed(joined(target, without(old, "$ref")), new, path)
+        else:
+            yield from self.narrowed(old, target, path)
+            yield from self.narrowed(old, without(new, "$ref"), path)
 
     def _into_alternatives(self, old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[str]:
         attempts = [list(self._tried(old, choice, path)) for choice in new["anyOf"]]

@@ -26,14 +26,25 @@ def constraints(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in schema.items() if key not in ANNOTATIONS}
 
 
-def finite_values(schema: Mapping[str, Any]) -> list[Any] | None:
-    """All the values a schema can take, where they can be counted; too many rather than too few."""
+def listed_values(schema: Mapping[str, Any]) -> list[Any] | None:
+    """The values of an ``enum`` or a ``const``, or None if they are not listed."""
     if "const" in schema:
         return [schema["const"]]
-    if "enum" in schema:
-        return list(schema["enum"])
-    named = schema.get("type")
-    kinds = {named} if isinstance(named, str) else set(named or ())
+    values = schema.get("enum")
+    return values if isinstance(values, list) else None
+
+
+def named_types(schema: Mapping[str, Any]) -> set[str]:
+    """The types that a schema names; none if it does not say."""
+    named = schema.get("type", ())
+    return {named} if isinstance(named, str) else set(named)
+
+
+def finite_values(schema: Mapping[str, Any]) -> list[Any] | None:
+    """All the values a schema can take, if they can be counted; too many rather than too few."""
+    if (values := listed_values(schema)) is not None:
+        return values
+    kinds = named_types(schema)
     if kinds and kinds <= {"boolean", "null"}:
         return ([True, False] if "boolean" in kinds else []) + ([None] if "null" in kinds else [])
     return None
@@ -66,22 +77,14 @@ def _related(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def types_of(schema: Mapping[str, Any]) -> frozenset[str]:
-    named = schema.get("type")
-    if named is None:
-        return _TYPES
-    kinds = {named} if isinstance(named, str) else set(named)
-    return frozenset("number" if kind == "integer" else kind for kind in kinds)
+    return frozenset("number" if kind == "integer" else kind for kind in named_types(schema) or _TYPES)
 
 
 def lost_types(old: Mapping[str, Any], new: Mapping[str, Any]) -> set[str]:
-    named = new.get("type")
-    if named is None:
-        return set()
-    now = {named} if isinstance(named, str) else set(named)
+    now = named_types(new)
     if "number" in now:
         now.add("integer")
-    before = old.get("type", sorted(_TYPES))
-    return ({before} if isinstance(before, str) else set(before)) - now
+    return (named_types(old) or set(_TYPES)) - now if now else set()
 
 
 def tighter_limits(old: Mapping[str, Any], new: Mapping[str, Any], types: Iterable[str], what: str) -> Iterator[str]:
@@ -125,6 +128,15 @@ def resolved(reference: Any, root: JsonSchema) -> Schema | None:
     return node if isinstance(node, Mapping | bool) else None
 
 
+def followed(schema: Any, root: Mapping[str, Any]) -> Any:
+    """What a schema that is only a reference leads to in the end; a circle leads back to itself."""
+    seen: set[str] = set()
+    while isinstance(schema, Mapping) and isinstance(reference := schema.get("$ref"), str) and reference not in seen:
+        seen.add(reference)
+        schema = lookup(root, reference)
+    return schema
+
+
 def accepts(schema: Schema, root: JsonSchema, value: Any, *, unknown: bool) -> bool:
     """Whether one part of a document takes the value; ``unknown`` where the part cannot stand alone."""
     if isinstance(schema, bool):
@@ -138,15 +150,11 @@ def accepts(schema: Schema, root: JsonSchema, value: Any, *, unknown: bool) -> b
 
 def references(node: Any) -> Iterator[str]:
     if isinstance(node, Mapping):
-        yield from (str(value) for key, value in node.items() if _is_reference(key))
+        yield from (str(node[key]) for key in ("$ref", "$dynamicRef", "$recursiveRef") if key in node)
         node = list(node.values())
     if isinstance(node, list):
         for child in node:
             yield from references(child)
-
-
-def _is_reference(key: str) -> bool:
-    return key in {"$ref", "$dynamicRef", "$recursiveRef"}
 
 
 def without(schema: Mapping[str, Any], *keys: str) -> dict[str, Any]:

@@ -207,27 +207,9 @@ class ToolRegistry:
         """LangChain's StructuredTools, run under the guard of the registry. Needs the extra ``langchain``."""
         return [tool.to_langchain_tool(partial(self.core.execute, tool.name)) for tool in self.get_all()]
 
-    def generate_prompt(
-        self,
-        *,
-        include_examples: bool = False,
-        include_notes: bool = False,
-        include_limitations: bool = False,
-        group_by_category: bool = False,
-        categories: Iterable[ToolCategory | str] | None = None,
-        max_examples_per_tool: int | None = None,
-        minimal: bool = False,
-    ) -> str:
-        """The tools as text for a prompt; see :func:`toolcrib.formats.generate_prompt`."""
-        return self.core.generate_prompt(
-            include_examples=include_examples,
-            include_notes=include_notes,
-            include_limitations=include_limitations,
-            group_by_category=group_by_category,
-            categories=None if categories is None else [str(category) for category in categories],
-            max_examples_per_tool=max_examples_per_tool,
-            minimal=minimal,
-        )
+    def generate_prompt(self, **options: Any) -> str:
+        """The tools as text for a prompt; the options are those of :func:`toolcrib.formats.generate_prompt`."""
+        return self.core.generate_prompt(**options)
 
     def on(self, event: RegistryEvent | str, handler: EventHandler) -> None:
         """Call ``handler`` at an event, with as much of it as the handler takes; one that raises harms nobody.

@@ -7,26 +7,15 @@ from typing import Any
 
 from toolcrib.core.json import lookup
 from toolcrib.core.schema import JsonSchema
+from toolcrib.core.schema_facts import followed, listed_values, without
 from toolcrib.formats.jsonable import copied
 from toolcrib.formats.provider import Loss
-from toolcrib.formats.schemas import listed_values, properties_of
+from toolcrib.formats.schemas import properties_of
 
-_AS_THEY_ARE = frozenset(
-    {
-        "title",
-        "description",
-        "default",
-        "minimum",
-        "maximum",
-        "minLength",
-        "maxLength",
-        "pattern",
-        "minItems",
-        "maxItems",
-        "minProperties",
-        "maxProperties",
-    }
-)
+_AS_THEY_ARE = frozenset({
+    "title", "description", "default", "minimum", "maximum", "minLength", "maxLength", "pattern", "minItems",
+    "maxItems", "minProperties", "maxProperties",
+})  # fmt: skip
 _SAY_NOTHING_OF_VALUES = frozenset({"$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "$vocabulary"})
 _HANDLED = frozenset(
     {"type", "enum", "const", "format", "properties", "required", "items", "anyOf", "oneOf", "allOf", "$ref"}
@@ -65,7 +54,7 @@ class GeminiSchema:
 
     def _referenced(self, schema: JsonSchema, path: str) -> JsonSchema:
         reference = str(schema["$ref"])
-        rest = {key: value for key, value in schema.items() if key != "$ref"}
+        rest = without(schema, "$ref")
         target = lookup(self._root, reference)
         if reference in self._open or not isinstance(target, dict):
             self._lose(f"{path}.$ref", f"Gemini has no recursive schemas; {reference!r} becomes any object")
@@ -77,13 +66,10 @@ class GeminiSchema:
 
     def _merged(self, schema: JsonSchema, path: str) -> JsonSchema:
         """All parts of an ``allOf`` as one schema; where two say different things the first is kept."""
-        merged = {key: value for key, value in schema.items() if key != "allOf"}
+        merged = without(schema, "allOf")
         for part in schema["allOf"]:
-            seen: set[str] = set()
-            while isinstance(part, dict) and isinstance(reference := part.get("$ref"), str) and reference not in seen:
-                seen.add(reference)
-                part = lookup(self._root, reference)  # noqa: PLW2901 - follows the reference
-            for key, value in (part if isinstance(part, dict) else {}).items():
+            target = followed(part, self._root)
+            for key, value in (target if isinstance(target, dict) else {}).items():
                 if key == "properties":
                     merged[key] = value | properties_of(merged)
                 elif key == "required":
@@ -107,7 +93,7 @@ class GeminiSchema:
         return None
 
     def _any_of(self, schema: JsonSchema, branches: list[Any], path: str) -> JsonSchema:
-        around = {key: value for key, value in schema.items() if key not in {"anyOf", "oneOf", "type"}}
+        around = without(schema, "anyOf", "oneOf", "type")
         described: JsonSchema = {key: around.pop(key) for key in ("title", "description", "default") if key in around}
         converted = _alternatives(
             self.convert({**around, **branch} if isinstance(branch, dict) else branch, f"{path}.anyOf.{index}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from toolcrib.core.json import lookup
@@ -27,7 +27,7 @@ def generate_prompt(
     include_notes: bool = False,
     include_limitations: bool = False,
     group_by_category: bool = False,
-    categories: Collection[str] | None = None,
+    categories: Iterable[str] | None = None,
     max_examples_per_tool: int | None = None,
     minimal: bool = False,
 ) -> str:
@@ -36,7 +36,8 @@ def generate_prompt(
     ``categories`` keeps only the tools of those. ``minimal`` is for models that are handed definitions as well: it
     leaves out what these say already, so a tool with nothing to add is left out too.
     """
-    chosen = [spec for spec in specs if categories is None or spec.category in categories]
+    wanted = None if categories is None else frozenset(categories)
+    chosen = [spec for spec in specs if wanted is None or spec.category in wanted]
     if not chosen:
         return NO_TOOLS
     examples = max_examples_per_tool if include_examples else 0

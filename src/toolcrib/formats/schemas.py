@@ -8,6 +8,7 @@ from typing import Any
 
 from toolcrib.core.json import lookup
 from toolcrib.core.schema import JsonSchema
+from toolcrib.core.schema_facts import listed_values, without
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.jsonable import copied
 from toolcrib.formats.provider import Loss
@@ -41,8 +42,7 @@ def with_root_resolved(schema: JsonSchema) -> JsonSchema:
         target = lookup(schema, reference)
         if not isinstance(target, dict):
             break
-        rest = {key: value for key, value in schema.items() if key != "$ref"}
-        schema = copied(target) | rest
+        schema = copied(target) | without(schema, "$ref")
     return schema
 
 
@@ -86,14 +86,6 @@ def properties_of(schema: Mapping[str, Any]) -> dict[str, Any]:
 def required_of(schema: Mapping[str, Any]) -> frozenset[str]:
     required = schema.get("required")
     return frozenset(required) if isinstance(required, list) else frozenset()
-
-
-def listed_values(schema: Mapping[str, Any]) -> list[Any] | None:
-    """The values of an ``enum`` or a ``const``, or None where they are not listed."""
-    if "const" in schema:
-        return [schema["const"]]
-    values = schema.get("enum")
-    return values if isinstance(values, list) else None
 
 
 def alternatives(schema: Mapping[str, Any]) -> list[Any]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from toolcrib.core.errors import InvalidArgumentsError, did_you_mean
-from toolcrib.core.json import lookup
+from toolcrib.core.schema_facts import followed, named_types
 from toolcrib.core.spec import ToolSpec
 
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -78,11 +78,10 @@ def _resolve(spec: ToolSpec, option: str, properties: Mapping[str, Any]) -> tupl
 
 def _kinds(schema: Any, root: Mapping[str, Any]) -> set[str]:
     """The JSON types that a schema lets through; none where it does not say."""
-    schema = _followed(schema, root)
+    schema = followed(schema, root)
     if not isinstance(schema, Mapping):
         return set()
-    kinds = schema.get("type", [])
-    found = {kinds} if isinstance(kinds, str) else set(kinds)
+    found = named_types(schema)
     for key in ("anyOf", "oneOf", "allOf"):
         for part in schema.get(key, ()):
             found |= _kinds(part, root)
@@ -94,15 +93,6 @@ def _kinds(schema: Any, root: Mapping[str, Any]) -> set[str]:
 def _kind(value: Any) -> str:
     kinds = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
     return kinds.get(type(value), "null")
-
-
-def _followed(schema: Any, root: Mapping[str, Any]) -> Any:
-    for _ in range(20):
-        reference = schema.get("$ref") if isinstance(schema, Mapping) else None
-        if reference is None:
-            break
-        schema = lookup(root, reference) or {}
-    return schema
 
 
 def _value(text: str, schema: Any, root: Mapping[str, Any]) -> Any:
@@ -124,9 +114,9 @@ def _value(text: str, schema: Any, root: Mapping[str, Any]) -> Any:
 
 
 def _items(schema: Any, root: Mapping[str, Any]) -> Any:
-    schema = _followed(schema, root)
+    schema = followed(schema, root) or {}
     for part in (schema, *schema.get("anyOf", ()), *schema.get("oneOf", ())):
-        choice = _followed(part, root)
+        choice = followed(part, root)
         if isinstance(choice, Mapping) and "items" in choice:
             return choice["items"]
     return {}

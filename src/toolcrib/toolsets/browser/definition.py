@@ -25,6 +25,7 @@ Data = dict[str, Any]
 Element = Annotated[
     str, "The element: a CSS selector, a handle from snapshot (such as e12), or plain words (such as 'Sign in button')"
 ]
+FileName = Annotated[str, "The file's name in the session's folder"]
 Timeout = Annotated[float, "How long to wait for the element, in milliseconds"]
 
 _STANDALONE = "toolcrib.toolsets.browser.standalone"

@@ -120,7 +120,7 @@ def _coerced(raw: Any, field: Mapping[str, Any]) -> Any:
     if isinstance(raw, list):
         raw = raw[0] if raw else None
     if kind == "object" or "properties" in field:
-        return (_inner_object(raw, field) or None) if isinstance(raw, dict) else None
+        return _record(field.get("properties", {}), [("", _flat(raw))]) or None
     if isinstance(raw, dict):
         raw = raw.get("name") or raw.get("@value") or raw.get("url") or raw.get("@id")
     if raw is None or (isinstance(raw, str) and not raw.strip()):
@@ -154,11 +154,6 @@ def _list(raw: Any, items: Mapping[str, Any]) -> list[Any] | None:
         raw = [part for part in re.split(r"\s*[,;\n]\s*", raw) if part]
     values = [_coerced(one, items) for one in (raw if isinstance(raw, list) else [raw])]
     return [value for value in values if value is not None] or None
-
-
-def _inner_object(raw: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    found = {name: _value(name, field, [("", _flat(raw))])[0] for name, field in schema.get("properties", {}).items()}
-    return {name: value for name, value in found.items() if value is not None}
 
 
 def _number(text: str) -> float | int | None:

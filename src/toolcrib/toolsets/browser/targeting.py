@@ -59,6 +59,16 @@ class Match:
         return {key: value for key, value in self.found.items() if key not in hidden}
 
 
+def told(match: Match | None) -> dict[str, Any] | None:
+    """What was matched, for a result; None if the call named no element."""
+    return match.as_dict() if match else None
+
+
+async def find_named(session: BrowserSession, target: str, timeout: float) -> Match | None:
+    """The element, if the call names one."""
+    return await find(session, target, "any", timeout) if target else None
+
+
 async def find(session: BrowserSession, target: str, purpose: Purpose, timeout: float = 5000) -> Match:
     """The element that a CSS selector, a handle or plain words mean; waits up to ``timeout`` ms for it to be there."""
     if not target.strip():
@@ -96,7 +106,7 @@ async def look(session: BrowserSession, target: str, purpose: Purpose) -> Match 
                 looked_for=target,
             )
         if found.get("invalid"):
-            raise BadInputError(f"{target!r} is not a valid selector; mend it, or name the element in plain words")
+            raise BadInputError(f"{target!r} is not a valid selector; correct it, or name the element in plain words")
         if found["found"]:
             match = Match(frame, found)
             if match.visible:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 from toolcrib import DeniedError
-from toolcrib.stacking import Brick, Page, Request, StepContext
-from toolcrib.toolsets.scraping.fetching import FetchBrick, FetchConfig, check_size, page, told_plainly
+from toolcrib.stacking import Page, Request, StepContext
+from toolcrib.toolsets.scraping.fetching import FetchBrick, FetchConfig
 from toolcrib.toolsets.scraping.specs import scraping_spec
 
 if TYPE_CHECKING:
-    import httpx
     from curl_cffi.requests import AsyncSession
 
 
@@ -33,8 +31,6 @@ class CurlBrick(FetchBrick):
             return {**own, **self.headers, **request.headers}
 
     spec = scraping_spec("curl_cffi")
-    takes = Request
-    gives = Page
     modules = ("curl_cffi",)
     config: Config
 
@@ -52,27 +48,27 @@ class CurlBrick(FetchBrick):
         from curl_cffi.requests.exceptions import RequestException, Timeout
 
         config = self.config
-        with told_plainly(self, item, config.timeout, Timeout, RequestException):
-            async with asyncio.timeout(config.timeout):
-                method: Any = item.method
-                impersonate: Any = config.impersonate
-                response = await self._session.request(
-                    method,
-                    item.url,
-                    headers=config.headers_for(item),
-                    data=item.body or None,
-                    impersonate=impersonate,
-                    timeout=config.timeout,
-                    verify=config.verify,
-                    proxy=self.way_out(item) or None,
-                )
-        check_size(self.spec.name, config, len(response.content), item.url)
-        headers = {name: value or "" for name, value in response.headers.items()}
-        return [page(self.spec.name, item, response.url, response.status_code, headers, response.content)]
+        method: Any = item.method
+        impersonate: Any = config.impersonate
+        async with self.asking(item, Timeout, RequestException):
+            response = await self._session.request(
+                method,
+                item.url,
+                headers=config.headers_for(item),
+                data=item.body or None,
+                impersonate=impersonate,
+                timeout=config.timeout,
+                verify=config.verify,
+                proxy=self.way_out(item) or None,
+            )
+        return [self.page(item, response.url, response.status_code, response.headers, response.content)]
 
 
-class ScraperApiBrick(Brick[Request, Page]):
-    """One call to the service for each request; the service's own refusals are told apart from the site's."""
+class ScraperApiBrick(FetchBrick):
+    """One call to the service for each request; the service's own refusals are told apart from the site's.
+
+    It is the service that fetches, so no guard stands before it.
+    """
 
     class Config(FetchConfig):
         endpoint: str = "https://api.scraperapi.com/"
@@ -82,8 +78,6 @@ class ScraperApiBrick(Brick[Request, Page]):
         premium: bool = False
 
     spec = scraping_spec("scraperapi")
-    takes = Request
-    gives = Page
     modules = ("httpx",)
     config: Config
 
@@ -100,19 +94,18 @@ class ScraperApiBrick(Brick[Request, Page]):
         import httpx
 
         config = self.config
-        with told_plainly(self, item, config.timeout, httpx.TimeoutException, httpx.HTTPError):
-            async with asyncio.timeout(config.timeout):
-                response = await self._client.request(
-                    item.method,
-                    config.endpoint,
-                    params=self._parameters(item),
-                    headers={**config.headers, **item.headers},
-                    content=item.body or None,
-                )
+        async with self.asking(item, httpx.TimeoutException, httpx.HTTPError):
+            response = await self._client.request(
+                item.method,
+                config.endpoint,
+                params=self._parameters(item),
+                headers={**config.headers, **item.headers},
+                content=item.body or None,
+            )
         if response.status_code in _REFUSALS:
             raise DeniedError(f"the service behind 'scraperapi' {_REFUSALS[response.status_code]}", rule="scraperapi")
-        check_size(self.spec.name, config, len(response.content), item.url)
-        return [self._page(item, response)]
+        url = response.headers.get("sa-final-url", item.url)
+        return [self.page(item, url, response.status_code, response.headers, response.content)]
 
     def _parameters(self, request: Request) -> dict[str, str]:
         config = self.config
@@ -121,7 +114,3 @@ class ScraperApiBrick(Brick[Request, Page]):
         return {name: value for name, value in parameters.items() if value} | {
             name: "true" for name, wanted in chosen.items() if wanted
         }
-
-    def _page(self, request: Request, response: httpx.Response) -> Page:
-        url = response.headers.get("sa-final-url", request.url)
-        return page(self.spec.name, request, url, response.status_code, response.headers, response.content)

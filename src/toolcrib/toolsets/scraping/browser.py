@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from toolcrib import MissingDependencyError, ToolcribError, ToolTimeoutError, UnavailableError
 from toolcrib.stacking import BrickConfig, Page, Request, StepContext
 from toolcrib.toolsets.browser import BrowserError, Chromium, find_chromium
-from toolcrib.toolsets.scraping.fetching import FetchBrick, FetchConfig, check_size, page, told_plainly
+from toolcrib.toolsets.scraping.fetching import FetchBrick, FetchConfig
 from toolcrib.toolsets.scraping.specs import scraping_spec
 
 if TYPE_CHECKING:
@@ -48,8 +48,6 @@ class PlaywrightBrick(FetchBrick):
         user_agent: str = ""
 
     spec = scraping_spec("playwright")
-    takes = Request
-    gives = Page
     modules = ("playwright",)
     config: Config
 
@@ -81,11 +79,10 @@ class PlaywrightBrick(FetchBrick):
         from playwright.async_api import Error
         from playwright.async_api import TimeoutError as TooSlow
 
-        seconds = self.config.timeout
-        with told_plainly(self, item, seconds, TooSlow, Error):
+        with self.told_plainly(item, TooSlow, Error):
             tab = await (await self._context(self.way_out(item))).new_page()
             try:
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout(self.config.timeout):
                     return [await self._fetch(tab, item)]
             finally:
                 await tab.close()
@@ -114,8 +111,7 @@ class PlaywrightBrick(FetchBrick):
             headers["content-type"] = "text/html; charset=utf-8"  # what the browser shows is decoded already
         else:
             body = await response.body()
-        check_size(self.spec.name, self.config, len(body), request.url)
-        return page(self.spec.name, request, tab.url, response.status, headers, body)
+        return self.page(request, tab.url, response.status, headers, body)
 
     async def _browser(self) -> Browser:
         """The browser; if it crashed, another: the pages under way are lost, the next are not."""

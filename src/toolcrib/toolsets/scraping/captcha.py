@@ -96,7 +96,7 @@ class AntiCaptchaBrick(Brick[Page, Page]):
         kind, seconds = challenge.kind, self.config.timeout
         name = self.config.task_types.get(kind.css_class, kind.task)
         task = {"type": name, "websiteURL": page.url, "websiteKey": challenge.site_key}
-        with told_plainly(self, page.request, seconds, httpx.TimeoutException, httpx.HTTPError):
+        with told_plainly(self.spec.name, page.request, seconds, httpx.TimeoutException, httpx.HTTPError):
             async with asyncio.timeout(seconds):
                 made = await self._call("createTask", {"task": task})
                 while True:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from pydantic import Field
@@ -33,10 +34,17 @@ class FetchBrick(Brick[Request, Page]):
     A request that names a proxy of its own goes there, and the rules judge its host alone.
     """
 
+    Config: ClassVar[type[BrickConfig]] = FetchConfig
+    takes = Request
+    gives = Page
+    config: FetchConfig
     _guard: GuardProxy | None = None
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._refusals: dict[str, str] = {}
+
     async def open(self) -> None:
-        self.refusals: dict[str, str] = {}
         if self.addresses:
             self._guard = GuardProxy(self.addresses, self._note)
             await self._guard.start()
@@ -51,33 +59,50 @@ class FetchBrick(Brick[Request, Page]):
 
     def _note(self, url: str, reason: str) -> None:
         """A client is told only that a tunnel was refused; its error is explained from here."""
-        self.refusals[urlsplit(url).hostname or ""] = reason
+        self._refusals[urlsplit(url).hostname or ""] = reason
 
+    @contextmanager
+    def told_plainly(self, request: Request, timeouts: type[Exception], errors: type[Exception]) -> Iterator[None]:
+        """As the function of that name; if the guard refused, the error is DeniedError."""
+        try:
+            with told_plainly(self.spec.name, request, self.config.timeout, timeouts, errors):
+                yield
+        except UnavailableError:
+            if refusal := self._refusals.get(urlsplit(request.url).hostname or ""):
+                raise DeniedError(f"{request.url} was not fetched: {refusal}", rule="egress") from None
+            raise
 
-def page(tool: str, request: Request, url: str, status: int, headers: Mapping[str, str], body: bytes) -> Page:
-    plain = {name.lower(): value for name, value in headers.items()}
-    if refusal := refusal_in(plain):
-        raise DeniedError(f"{url} was not fetched: {refusal}", rule="egress")
-    return Page(request, url, status, body, plain, tool)
+    @asynccontextmanager
+    async def asking(self, request: Request, timeouts: type[Exception], errors: type[Exception]) -> AsyncIterator[None]:
+        """As told_plainly, within the time that the settings give."""
+        with self.told_plainly(request, timeouts, errors):
+            async with asyncio.timeout(self.config.timeout):
+                yield
 
+    def page(self, request: Request, url: str, status: int, headers: Mapping[str, str | None], body: bytes) -> Page:
+        """The answer, unless it is too large or comes from the guard."""
+        self.check_size(len(body), request.url)
+        plain = {name.lower(): value or "" for name, value in headers.items()}
+        if refusal := refusal_in(plain):
+            raise DeniedError(f"{url} was not fetched: {refusal}", rule="egress")
+        return Page(request, url, status, body, plain, self.spec.name)
 
-def check_size(tool: str, config: FetchConfig, size: int, url: str) -> None:
-    if size > config.max_bytes:
-        raise ToolFailedError(tool, f"{url} is larger than the {config.max_bytes} bytes of 'max_bytes'")
+    def check_size(self, size: int, url: str) -> None:
+        limit = self.config.max_bytes
+        if size > limit:
+            raise ToolFailedError(self.spec.name, f"{url} is larger than the {limit} bytes of 'max_bytes'")
 
 
 @contextmanager
 def told_plainly(
-    brick: Brick[Any, Any], request: Request, seconds: float, timeouts: type[Exception], errors: type[Exception]
+    tool: str, request: Request, seconds: float, timeouts: type[Exception], errors: type[Exception]
 ) -> Iterator[None]:
-    """A library's own exceptions become ToolTimeoutError, UnavailableError and, if the guard refused, DeniedError."""
+    """A library's own exceptions become ToolTimeoutError and UnavailableError."""
     try:
         yield
     except (timeouts, TimeoutError):
-        raise ToolTimeoutError(brick.spec.name, seconds) from None
+        raise ToolTimeoutError(tool, seconds) from None
     except errors as error:
-        if refusal := brick.refusals.get(urlsplit(request.url).hostname or "") if isinstance(brick, FetchBrick) else "":
-            raise DeniedError(f"{request.url} was not fetched: {refusal}", rule="egress") from None
         raise UnavailableError(
-            f"{request.url} did not answer {brick.spec.name!r}: {str(error) or type(error).__name__}"
+            f"{request.url} did not answer {tool!r}: {str(error) or type(error).__name__}"
         ) from error

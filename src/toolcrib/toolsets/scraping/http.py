@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from toolcrib import MissingDependencyError, ToolcribError, ToolTimeoutError
-from toolcrib.stacking import BrickConfig, Page, Request, StepContext
-from toolcrib.toolsets.scraping.fetching import FetchBrick, FetchConfig, check_size, page, told_plainly
+from toolcrib.stacking import Page, Request, StepContext
+from toolcrib.toolsets.scraping.fetching import FetchBrick, FetchConfig
 from toolcrib.toolsets.scraping.specs import scraping_spec
 
 if TYPE_CHECKING:
@@ -33,8 +32,6 @@ class HttpxBrick(FetchBrick):
         max_redirects: int = Field(20, ge=0)
 
     spec = scraping_spec("httpx")
-    takes = Request
-    gives = Page
     modules = ("httpx",)
     config: Config
 
@@ -54,19 +51,17 @@ class HttpxBrick(FetchBrick):
     async def process(self, item: Request, _context: StepContext, /) -> Sequence[Page]:
         import httpx
 
-        config = self.config
-        with told_plainly(self, item, config.timeout, httpx.TimeoutException, httpx.HTTPError):
-            async with (
-                asyncio.timeout(config.timeout),
-                self._client(self.way_out(item)).stream(
-                    item.method, item.url, headers=config.headers_for(item), content=item.body or None
-                ) as response,
-            ):
-                body = bytearray()
-                async for piece in response.aiter_bytes():
-                    body += piece
-                    check_size(self.spec.name, config, len(body), item.url)
-        return [page(self.spec.name, item, str(response.url), response.status_code, response.headers, bytes(body))]
+        body = bytearray()
+        async with (
+            self.asking(item, httpx.TimeoutException, httpx.HTTPError),
+            self._client(self.way_out(item)).stream(
+                item.method, item.url, headers=self.config.headers_for(item), content=item.body or None
+            ) as response,
+        ):
+            async for piece in response.aiter_bytes():
+                body += piece
+                self.check_size(len(body), item.url)
+        return [self.page(item, str(response.url), response.status_code, response.headers, bytes(body))]
 
     def _client(self, proxy: str) -> httpx.AsyncClient:
         import httpx
@@ -89,12 +84,8 @@ class HttpxBrick(FetchBrick):
 class RequestsBrick(FetchBrick):
     """A session for each thread, all with the same cookies."""
 
-    Config: ClassVar[type[BrickConfig]] = FetchConfig
     spec = scraping_spec("requests")
-    takes = Request
-    gives = Page
     modules = ("requests",)
-    config: FetchConfig
 
     async def open(self) -> None:
         import requests
@@ -116,7 +107,7 @@ class RequestsBrick(FetchBrick):
         deadline = time.monotonic() + config.timeout
         proxy = self.way_out(item)
         with (
-            told_plainly(self, item, config.timeout, requests.Timeout, requests.RequestException),
+            self.told_plainly(item, requests.Timeout, requests.RequestException),
             self._session().request(
                 item.method,
                 item.url,
@@ -131,10 +122,10 @@ class RequestsBrick(FetchBrick):
             body = bytearray()
             for piece in response.iter_content(_PIECE):
                 body += piece
-                check_size(self.spec.name, config, len(body), item.url)
+                self.check_size(len(body), item.url)
                 if time.monotonic() > deadline or context.cancelled:
                     raise ToolTimeoutError(self.spec.name, config.timeout)
-        return [page(self.spec.name, item, response.url, response.status_code, response.headers, bytes(body))]
+        return [self.page(item, response.url, response.status_code, response.headers, bytes(body))]
 
     def _session(self) -> requests.Session:
         import requests

@@ -8,24 +8,21 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from toolcrib.stacking import BatchBrick, BrickConfig, Record, StepContext, Stored
+from toolcrib.toolsets.scraping.specs import Names
 
 KEY = "_key"
 
 Row = dict[str, Any]
 
 
-def _listed(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
 class RowsConfig(BrickConfig):
     path: str = Field(min_length=1, description="the file; it is made where it does not exist, and grows where it does")
-    key: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field(
+    key: Names = Field(
         (), description=f"the fields that name a row; without them a row has a field {KEY!r} that names it"
     )
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Generic, TypeVar
+from typing import Annotated, ClassVar, Generic, TypeVar
 from urllib.parse import urljoin
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from toolcrib import ToolValidationError
 from toolcrib.stacking import Brick, BrickConfig, Page, Record, Request, StepContext
+from toolcrib.toolsets.scraping.specs import Names
 
 Node = TypeVar("Node")
 
@@ -28,18 +29,12 @@ _NOWHERE = Request("about:blank")
 _ADDRESSES = frozenset({"href", "src", "action", "data-src"})
 
 
-def _listed(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
 class ParserConfig(BrickConfig):
     selectors: dict[str, str | Annotated[list[str], Field(min_length=1, max_length=1)]] = Field(
         min_length=1, description="field names and where their values are"
     )
     rows: str = Field("", description="selects the elements that are a record each; the page is one record without it")
-    follow: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field(
-        (), description="links to follow, such as 'a.next@href'"
-    )
+    follow: Names = Field((), description="links to follow, such as 'a.next@href'")
     url_field: str = Field("", description="a field to hold the page's address")
 
 

@@ -1,12 +1,18 @@
-"""The specs of the scraping tools: those that ship as bricks, and others that are only described."""
+"""The specs of the scraping tools (those that ship as bricks, and others that are only described), and a setting."""
 
 from __future__ import annotations
 
 import json
 from functools import cache
 from importlib.resources import files
+from typing import Annotated
+
+from pydantic import BeforeValidator
 
 from toolcrib import ToolSpec
+
+Names = Annotated[tuple[str, ...], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
+"""A setting of one name or of several."""
 
 
 @cache

@@ -9,7 +9,7 @@ from toolcrib.toolsets.browser.definition import Data, Element, Timeout, browser
 from toolcrib.toolsets.browser.failures import BadInputError, BrowserError, ElementNotFoundError
 from toolcrib.toolsets.browser.session import BrowserSession
 from toolcrib.toolsets.browser.structured import extract, gaps
-from toolcrib.toolsets.browser.targeting import Match, Purpose, find
+from toolcrib.toolsets.browser.targeting import Match, Purpose, find, told
 
 tool = partial(browser_tool, category="extraction")
 
@@ -35,14 +35,16 @@ async def _read(
     return answer, match
 
 
-def _matched(match: Match | None) -> dict[str, Any] | None:
-    return match.as_dict() if match else None
+def _window(shown: str, offset: int, length: int) -> Data:
+    end = offset + len(shown)
+    return {"length": length, "truncated": end < length, "next_offset": end if end < length else None}
 
 
-def _window(text: str, offset: int, limit: int) -> dict[str, Any]:
-    shown = text[offset : offset + limit]
-    rest = len(text) - offset - len(shown)
-    return {"length": len(text), "truncated": rest > 0, "next_offset": offset + len(shown) if rest > 0 else None}
+async def whole_text(session: BrowserSession) -> str:
+    """What the page and its frames say."""
+    question = {"target": "", "offset": 0, "limit": 10**9}
+    parts = [await session.ask(frame, "text", question, missing={"text": ""}) for frame in session.page.frames]
+    return "\n\n".join(part["text"] for part in parts if part["text"])
 
 
 @tool(
@@ -62,21 +64,9 @@ async def extract_text(
     answer, match = await _read(session, "text", selector, timeout, offset=offset, limit=limit)
     text, length = answer["text"], answer["length"]
     if not selector and len(session.page.frames) > 1:
-        whole = await session.ask(session.page.main_frame, "text", {"target": "", "offset": 0, "limit": 10**9})
-        parts = [whole["text"]]
-        for frame in session.page.frames[1:]:
-            inner = await session.ask(frame, "text", {"target": "", "offset": 0, "limit": 10**9}, missing={"text": ""})
-            parts.append(inner["text"])
-        joined = "\n\n".join(part for part in parts if part)
+        joined = await whole_text(session)
         text, length = joined[offset : offset + limit], len(joined)
-    end = offset + len(text)
-    return {
-        "text": text,
-        "length": length,
-        "truncated": end < length,
-        "next_offset": end if end < length else None,
-        "matched": _matched(match),
-    }
+    return {"text": text, **_window(text, offset, length), "matched": told(match)}
 
 
 @tool(
@@ -96,8 +86,8 @@ async def get_page_content(
     """Get the page or a part of it as Markdown or HTML."""
     answer, match = await _read(session, format, selector, timeout)
     content = str(answer[format])
-    window = _window(content, offset, limit)
-    return {"content": content[offset : offset + limit], "format": format, **window, "matched": _matched(match)}
+    shown = content[offset : offset + limit]
+    return {"content": shown, "format": format, **_window(shown, offset, len(content)), "matched": told(match)}
 
 
 @tool(
@@ -126,7 +116,7 @@ async def extract_table(
         "total": len(rows),
         "truncated": offset + len(shown) < len(rows),
         "caption": table["caption"],
-        "matched": _matched(match),
+        "matched": told(match),
     }
 
 
@@ -150,7 +140,7 @@ async def extract_links(
             ask = {"target": "", "contains": contains, "limit": max(0, limit - len(links))}
             inner = await session.ask(frame, "links", ask, missing={"links": [], "total": 0})
             links, total = links + inner["links"], total + inner["total"]
-    return {"links": links, "total": total, "truncated": total > len(links), "matched": _matched(match)}
+    return {"links": links, "total": total, "truncated": total > len(links), "matched": told(match)}
 
 
 @tool(
@@ -183,7 +173,7 @@ async def extract_structured(
             f"{session.page.url} has nothing of what the schema asks for; name selectors, or read it with snapshot",
             missing=missing,
         )
-    return {"data": data, "sources": sources, "missing": missing, "matched": _matched(match)}
+    return {"data": data, "sources": sources, "missing": missing, "matched": told(match)}
 
 
 def _with_model(data: Any, sources: dict[str, str], answer: Any) -> tuple[Any, dict[str, str]]:

@@ -9,7 +9,7 @@ from toolcrib import SafetyLevel
 from toolcrib.toolsets.browser.definition import Data, Timeout, browser_tool
 from toolcrib.toolsets.browser.failures import BadInputError, ElementNotFoundError, ElementNotReadyError
 from toolcrib.toolsets.browser.session import BrowserSession
-from toolcrib.toolsets.browser.targeting import Match, acting, find
+from toolcrib.toolsets.browser.targeting import Match, acting, find, find_named, told
 from toolcrib.toolsets.browser.tools.fields import fill_field, select_options, set_checked
 from toolcrib.toolsets.browser.tools.navigation import leading
 
@@ -25,7 +25,7 @@ Form = Annotated[str, "The form: a CSS selector, a handle, or its name; empty fo
 )
 async def get_form(session: BrowserSession, selector: Form = "", timeout: Timeout = 5000) -> Data:
     """List the fields of the page's forms."""
-    target = (await find(session, selector, "any", timeout)) if selector else None
+    target = await find_named(session, selector, timeout)
     frames = [target.frame] if target else session.page.frames
     forms = []
     for frame in frames:
@@ -33,7 +33,7 @@ async def get_form(session: BrowserSession, selector: Form = "", timeout: Timeou
         forms += found["forms"]
     if not forms:
         raise ElementNotFoundError(f"{session.page.url} has no form and no fields", looked_for=selector or "a form")
-    return {"forms": forms, "matched": target.as_dict() if target else None}
+    return {"forms": forms, "matched": told(target)}
 
 
 @tool(
@@ -107,7 +107,7 @@ def _text(value: Any) -> str:
 
 async def send(session: BrowserSession, target: str, timeout: float) -> Data:
     """Send a form as a person does: with its button, so that the page's own checks run."""
-    match = await find(session, target, "any", timeout) if target else None
+    match = await find_named(session, target, timeout)
     frame = match.frame if match else session.page.main_frame
     answer = await session.ask(frame, "submitter", {"target": match.handle if match else ""})
     if answer["form"] is None:

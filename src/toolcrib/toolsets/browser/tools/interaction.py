@@ -12,7 +12,7 @@ from toolcrib.toolsets.browser.definition import Data, Element, Timeout, browser
 from toolcrib.toolsets.browser.failures import BadInputError, ElementNotReadyError, playwright_error
 from toolcrib.toolsets.browser.page import ENGINE_NAME
 from toolcrib.toolsets.browser.session import BrowserSession
-from toolcrib.toolsets.browser.targeting import acting, find
+from toolcrib.toolsets.browser.targeting import acting, find, find_named, told
 from toolcrib.toolsets.browser.tools.navigation import leading
 
 tool = partial(browser_tool, category="interaction")
@@ -98,7 +98,7 @@ async def press_key(
     timeout: Timeout = 5000,
 ) -> Data:
     """Press a key on the keyboard."""
-    match = await find(session, selector, "any", timeout) if selector else None
+    match = await find_named(session, selector, timeout)
     async with leading(session, f"pressing {key}") as journey:
         try:
             if match is not None:
@@ -112,12 +112,7 @@ async def press_key(
                     f"{key!r} is not a key; use names such as Enter, Escape, ArrowDown or Control+a"
                 ) from None
             raise
-    return {
-        "pressed": key,
-        "matched": match.as_dict() if match else None,
-        "navigated": journey.navigated,
-        "url": session.url,
-    }
+    return {"pressed": key, "matched": told(match), "navigated": journey.navigated, "url": session.url}
 
 
 @tool('hover(selector="Products menu")', returns="What the mouse is over, and how it was matched")
@@ -156,7 +151,7 @@ async def scroll(
     timeout: Timeout = 5000,
 ) -> Data:
     """Scroll the page, scroll inside a box, or bring an element into view."""
-    match = await find(session, selector, "any", timeout) if selector else None
+    match = await find_named(session, selector, timeout)
     frame = match.frame if match else session.page.main_frame
     question = {"handle": match.handle if match else "", "direction": direction, "amount": amount}
     moved = await session.ask(frame, "scroll", question)
@@ -166,7 +161,7 @@ async def scroll(
         "after": after,
         "moved": (before["x"], before["y"]) != (after["x"], after["y"]),
         "at_end": after["at_end"],
-        "matched": match.as_dict() if match else None,
+        "matched": told(match),
     }
 
 

@@ -83,9 +83,10 @@ async def _hits(session: BrowserSession, page: Page) -> list[dict[str, Any]]:
     return hits
 
 
-async def _captchas(session: BrowserSession) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = await session.ask(session.page.main_frame, "captchas", {}, missing=[])
-    return found
+async def _captchas(session: BrowserSession) -> tuple[list[Data], list[Data]]:
+    """Those of the page, and those of them that wait for an answer."""
+    found: list[Data] = await session.ask(session.page.main_frame, "captchas", {}, missing=[])
+    return found, [captcha for captcha in found if not captcha["solved"]]
 
 
 @tool(
@@ -94,8 +95,8 @@ async def _captchas(session: BrowserSession) -> list[dict[str, Any]]:
 )
 async def detect_captcha(session: BrowserSession) -> Data:
     """Look whether a captcha stands in the way."""
-    found = await _captchas(session)
-    return {"present": any(not captcha["solved"] for captcha in found), "captchas": found, "url": session.page.url}
+    found, waiting = await _captchas(session)
+    return {"present": bool(waiting), "captchas": found, "url": session.page.url}
 
 
 @tool(
@@ -109,7 +110,7 @@ async def wait_for_captcha_resolved(
     """Wait until the captcha of the page is solved, by a person or by the page itself."""
     start, was_there = time.monotonic(), False
     while True:
-        waiting = [captcha for captcha in await _captchas(session) if not captcha["solved"]]
+        _, waiting = await _captchas(session)
         elapsed = round((time.monotonic() - start) * 1000)
         if not waiting:
             return {"resolved": True, "was_present": was_there, "waited_ms": elapsed}
@@ -135,7 +136,7 @@ async def solve_captcha(session: BrowserSession) -> Data:
         raise NotConfiguredError(
             "no captcha solver is configured; give the session captcha_solver=..., or ask the user"
         )
-    waiting = [captcha for captcha in await _captchas(session) if not captcha["solved"]]
+    _, waiting = await _captchas(session)
     if not waiting:
         raise ElementNotFoundError(
             f"{session.page.url} has no captcha to solve", looked_for="a captcha", retryable=False

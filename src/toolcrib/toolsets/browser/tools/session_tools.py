@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from urllib.parse import unquote, urlsplit
 
 from toolcrib import SafetyLevel
-from toolcrib.toolsets.browser.definition import Data, Timeout, browser_tool
+from toolcrib.toolsets.browser.definition import Data, FileName, Timeout, browser_tool
 from toolcrib.toolsets.browser.failures import (
     BadInputError,
     BrowserError,
@@ -19,7 +19,7 @@ from toolcrib.toolsets.browser.failures import (
 from toolcrib.toolsets.browser.folders import for_reading, for_writing, free_name
 from toolcrib.toolsets.browser.guard import refusal_in
 from toolcrib.toolsets.browser.session import BrowserSession
-from toolcrib.toolsets.browser.targeting import acting, find
+from toolcrib.toolsets.browser.targeting import acting, find, find_named, told
 
 tool = partial(browser_tool, category="session")
 
@@ -93,9 +93,7 @@ async def clear_cookies(
     returns="The file in the session's folder, and how many cookies and sites it holds",
     safety_level=SafetyLevel.HIGH_RISK,
 )
-async def save_state(
-    session: BrowserSession, file: Annotated[str, "The file's name in the session's folder"] = "state.json"
-) -> Data:
+async def save_state(session: BrowserSession, file: FileName = "state.json") -> Data:
     """Save the login state (cookies and the storage of sites) to a file, to be loaded another day."""
     path = for_writing(session.files, file, ".json")
     state = await session.context.storage_state(indexed_db=True)
@@ -109,9 +107,7 @@ async def save_state(
     returns="How many cookies and sites were restored",
     safety_level=SafetyLevel.HIGH_RISK,
 )
-async def load_state(
-    session: BrowserSession, file: Annotated[str, "The file's name in the session's folder"] = "state.json"
-) -> Data:
+async def load_state(session: BrowserSession, file: FileName = "state.json") -> Data:
     """Restore a saved login state, in place of the present one."""
     path = for_reading(session.files, file)
     try:
@@ -203,13 +199,13 @@ async def evaluate_javascript(
     timeout: Timeout = 5000,
 ) -> Data:
     """Run JavaScript in the page, with everything the page may do: it can act in the person's name."""
-    match = await find(session, selector, "any", timeout) if selector else None
+    match = await find_named(session, selector, timeout)
     try:
         value = await (match.locator.evaluate(script) if match else session.page.evaluate(script))
     except playwright_error() as error:
         line = str(error).splitlines()[0]
         raise BrowserError(f"the script failed: {line.partition(': ')[2] or line}") from None
-    return {"value": _plain(value), "matched": match.as_dict() if match else None}
+    return {"value": _plain(value), "matched": told(match)}
 
 
 def _plain(value: Any) -> Any:

@@ -12,7 +12,8 @@ from toolcrib import ToolResult
 from toolcrib.toolsets.browser.definition import Data, browser_tool
 from toolcrib.toolsets.browser.failures import BadInputError, ElementNotFoundError, NotConfiguredError, PageTimeoutError
 from toolcrib.toolsets.browser.session import BrowserSession
-from toolcrib.toolsets.browser.targeting import Match, find, look
+from toolcrib.toolsets.browser.targeting import Match, find, look, told
+from toolcrib.toolsets.browser.tools.extraction import whole_text
 
 tool = partial(browser_tool, category="system")
 waits = partial(tool, timeout_seconds=130)
@@ -47,11 +48,7 @@ async def wait(
         match = await find(session, selector, "any", length * 1000)
     else:
         await asyncio.sleep(length)
-    return {
-        "waited_ms": _since(start),
-        "clamped": seconds > LONGEST_WAIT,
-        "matched": match.as_dict() if match else None,
-    }
+    return {"waited_ms": _since(start), "clamped": seconds > LONGEST_WAIT, "matched": told(match)}
 
 
 @waits(
@@ -71,7 +68,7 @@ async def wait_for_selector(
         match = await _present(session, selector)
         shown = match is not None and match.visible
         if {"visible": shown, "hidden": not shown, "attached": match is not None, "detached": match is None}[state]:
-            return {"state": state, "waited_ms": _since(start), "matched": match.as_dict() if match else None}
+            return {"state": state, "waited_ms": _since(start), "matched": told(match)}
         if _since(start) >= timeout:
             break
         await asyncio.sleep(_PAUSE)
@@ -96,12 +93,8 @@ async def wait_for_text(
 ) -> Data:
     """Wait until the page shows a text, or until it no longer does."""
     start, wanted = time.monotonic(), " ".join(text.split()).casefold()
-    shown = ""
     while True:
-        shown = ""
-        for frame in session.page.frames:
-            whole = {"target": "", "offset": 0, "limit": 10**9}
-            shown += (await session.ask(frame, "text", whole, missing={"text": ""}))["text"] + "\n"
+        shown = await whole_text(session)
         if (wanted in " ".join(shown.split()).casefold()) != gone:
             return {"text": text, "gone": gone, "waited_ms": _since(start)}
         if _since(start) >= timeout:

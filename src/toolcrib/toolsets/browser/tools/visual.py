@@ -7,11 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from toolcrib import ModelCapability, SafetyLevel
-from toolcrib.toolsets.browser.definition import Data, Timeout, browser_tool
+from toolcrib.toolsets.browser.definition import Data, FileName, Timeout, browser_tool
 from toolcrib.toolsets.browser.failures import BadInputError
 from toolcrib.toolsets.browser.folders import for_writing
 from toolcrib.toolsets.browser.session import BrowserSession
-from toolcrib.toolsets.browser.targeting import find
+from toolcrib.toolsets.browser.targeting import find_named, told
 
 if TYPE_CHECKING:
     from playwright.async_api import Locator
@@ -40,7 +40,7 @@ async def snapshot(
     timeout: Timeout = 5000,
 ) -> Data:
     """Outline the page as its accessibility tree, with a handle for every element that can be used."""
-    match = await find(session, selector, "any", timeout) if selector else None
+    match = await find_named(session, selector, timeout)
     heading = f"{await session.page.title()} ({session.page.url})"
     room = max(max_tokens, 100) * _CHARACTERS_PER_TOKEN - len(heading) - 200
     question = {
@@ -65,7 +65,7 @@ async def snapshot(
         "pages": pages,
         "lines": outline["lines"],
         "tokens": (len(heading) + len(text)) // _CHARACTERS_PER_TOKEN + 1,
-        "matched": match.as_dict() if match else None,
+        "matched": told(match),
     }
 
 
@@ -112,7 +112,7 @@ async def screenshot(
     timeout: Timeout = 5000,
 ) -> Data:
     """Take a picture of the page, of all of it, or of one element."""
-    match = await find(session, selector, "any", timeout) if selector else None
+    match = await find_named(session, selector, timeout)
     path = for_writing(session.files, file) if file else None
     veil = await _veil(session)
     if match is not None:
@@ -126,7 +126,7 @@ async def screenshot(
         "bytes": len(data),
         "url": session.page.url,
         "file": path.name if path else None,
-        "matched": match.as_dict() if match else None,
+        "matched": told(match),
     }
 
 
@@ -172,7 +172,7 @@ async def page_explorer(session: BrowserSession, screens: Annotated[int, "How ma
 )
 async def save_pdf(
     session: BrowserSession,
-    file: Annotated[str, "The file's name in the session's folder"] = "page.pdf",
+    file: FileName = "page.pdf",
     landscape: Annotated[bool, "Paper on its side"] = False,
     background: Annotated[bool, "Print background colours and pictures"] = True,
 ) -> Data:
