@@ -22,7 +22,7 @@ class Defaults:
     def __init__(self) -> None:
         self.absent: dict[str, Any] = {}
         self.inside: dict[Key, list[Defaults]] = {}
-        """By name, or by position where an array has a schema for each of its first items."""
+        """By name, or by position if an array has a schema for each of its first items."""
         self.items: list[Defaults] = []
 
     def fill(self, value: Any) -> Any:

@@ -1,7 +1,7 @@
 """Which change of a JSON Schema refuses what the schema before it took.
 
-A change is compatible where every call that was accepted is accepted still. What cannot be compared counts as
-broken, so "compatible" can be trusted. One thing is not counted: where the old schema listed its parameters and said
+A change is compatible if every call that was accepted is accepted still. What cannot be compared counts as
+broken, so "compatible" can be trusted. One thing is not counted: if the old schema listed its parameters and said
 nothing of others, a call that passed others all the same; otherwise no parameter could ever be added.
 """
 

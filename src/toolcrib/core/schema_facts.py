@@ -59,7 +59,7 @@ def alternatives(schema: Mapping[str, Any]) -> list[Schema]:
 
 
 def joined(one: Schema, other: Mapping[str, Any]) -> Schema:
-    """Both at once, or only ``one``, which takes more, where they speak of the same."""
+    """Both at once, or only ``one``, which takes more, if they speak of the same."""
     if one is False:
         return False
     first = {} if one is True else constraints(one)
@@ -138,7 +138,7 @@ def followed(schema: Any, root: Mapping[str, Any]) -> Any:
 
 
 def accepts(schema: Schema, root: JsonSchema, value: Any, *, unknown: bool) -> bool:
-    """Whether one part of a document takes the value; ``unknown`` where the part cannot stand alone."""
+    """Whether one part of a document takes the value; ``unknown`` if the part cannot stand alone."""
     if isinstance(schema, bool):
         return schema
     definitions = {key: root[key] for key in ("$schema", "$defs", "definitions") if key in root}

@@ -35,7 +35,7 @@ _Mode = Literal["validation", "serialization"]
 
 
 def plain_schema(annotation: Any) -> JsonSchema | None:
-    """The schema of an annotation whose JSON values are its Python values; None where pydantic is needed."""
+    """The schema of an annotation whose JSON values are its Python values; None if pydantic is needed."""
     try:
         simple = _SIMPLE.get(annotation)
     except TypeError:  # unhashable: a Literal of a list, say
@@ -152,7 +152,7 @@ class Decoder:
 
 
 def decoder(annotations: Mapping[str, Any], tool: str) -> Decoder | None:
-    """A decoder for a function's parameters; None where JSON values are what it wants already."""
+    """A decoder for a function's parameters; None if JSON values are what it wants already."""
     rich = {name: hint for name, hint in annotations.items() if plain_schema(hint) is None}
     whole = tuple(name for name, hint in annotations.items() if hint is int)
     return Decoder(tool, rich, whole) if rich or whole else None

@@ -112,7 +112,7 @@ def _returned(annotation: Any, tool: str) -> JsonSchema:
     try:
         found, definitions = schemas({"return": annotation}, "serialization", tool)
     except ToolValidationError:
-        return {}  # a result of any Python type is fine: it is checked only where a schema can say how
+        return {}  # a result of any Python type is fine: it is checked only if a schema can say how
     return found["return"] | ({"$defs": definitions} if definitions else {})
 
 

@@ -101,7 +101,7 @@ class Tool(CoreTool):
         return ToolMetadata.from_spec(self.spec)
 
     async def execute(self, arguments: Mapping[str, Any] | None = None, *, context: ToolContext = NO_CONTEXT) -> Any:
-        """Run with this input. Raises ToolValidationError where it is wrong, ToolExecutionError where it fails."""
+        """Run with this input. Raises ToolValidationError if it is wrong, ToolExecutionError if it fails."""
         try:
             return await super().execute(arguments, context=context)
         except ToolcribError as error:
@@ -160,11 +160,11 @@ class ToolRegistry:
         self.core = CoreRegistry()
 
     def register(self, tool: Any) -> None:
-        """Add a tool; ToolExistsError where the name is taken."""
+        """Add a tool; ToolExistsError if the name is taken."""
         self.core.register(Tool.of(tool))
 
     def register_many(self, tools: Iterable[Any]) -> None:
-        """Add all of them or, where one is wrong or a name is taken, none."""
+        """Add all of them or, if one is wrong or a name is taken, none."""
         self.core.register_many([Tool.of(tool) for tool in tools])
 
     def get(self, name: str) -> Tool | None:

@@ -38,7 +38,7 @@ class Updated:
 
 @dataclass(frozen=True)
 class _Adapted:
-    """Two of them are equal where their handlers are, so that ``off`` finds what ``on`` put there."""
+    """Two of them are equal if their handlers are, so that ``off`` finds what ``on`` put there."""
 
     handler: EventHandler
 
@@ -68,7 +68,7 @@ def _payload(event: CoreEvent, handler: EventHandler) -> tuple[Any, ...]:
 
 
 def _count(handler: EventHandler, natural: int) -> int:
-    """How many arguments to call with: ``natural`` where the handler takes so many, or the nearest that it takes."""
+    """How many arguments to call with: ``natural`` if the handler takes so many, or the nearest that it takes."""
     try:
         parameters = inspect.signature(handler).parameters.values()
     except (ValueError, TypeError):  # some built-in functions do not tell

@@ -53,7 +53,7 @@ class AITool(Executable):
 
     @property
     def category(self) -> str | None:
-        """A broad category such as "File System"; None where there is none."""
+        """A broad category such as "File System"; None if there is none."""
         return None
 
     @property

@@ -132,7 +132,7 @@ class ToolMetadata(BaseModel):
 
     @classmethod
     def from_spec(cls, spec: ToolSpec) -> ToolMetadata:
-        """The same tool in The Brain's words; ToolValidationError where they cannot say all that the spec says."""
+        """The same tool in The Brain's words; ToolValidationError if they cannot say all that the spec says."""
         fields = spec.model_dump(mode="json", exclude_defaults=True)
         beyond = sorted(fields.keys() - cls.model_fields.keys())
         if beyond:
@@ -163,7 +163,7 @@ class ToolRegistry:
         self._read: tuple[object, StackingIndex] | None = None
 
     def add_tool(self, metadata: ToolMetadata | Mapping[str, Any], replace: bool = True) -> ToolMetadata:
-        """Add a tool, or replace the one of that name; with ``replace=False`` ToolExistsError where there is one."""
+        """Add a tool, or replace the one of that name; with ``replace=False`` ToolExistsError if there is one."""
         checked = ToolMetadata.parse(metadata)
         self._store.commit([Change(checked.name, checked.to_spec().to_dict(), expected=ANY if replace else None)])
         return checked
@@ -173,7 +173,7 @@ class ToolRegistry:
         return None if record is None else ToolMetadata.from_spec(ToolSpec.parse(record.document))
 
     def list_tools(self, tool_type: str | None = None, capability: str | None = None) -> list[ToolMetadata]:
-        """The tools by name, of one type or with one capability where those are given."""
+        """The tools by name, of one type or with one capability if those are given."""
         return [
             _answer(spec)
             for spec in self._tools()
@@ -209,11 +209,11 @@ class ToolRegistry:
     def find_compatible_tools(
         self, name: str, target_type: str | None = None, *, strict: bool = False
     ) -> list[ToolMetadata]:
-        """Every tool that stacks with ``name``, of ``target_type`` where that is given."""
+        """Every tool that stacks with ``name``, of ``target_type`` if that is given."""
         return [_answer(spec) for spec in self._tools().find(name, target_type=target_type, strict=strict)]
 
     def _tools(self) -> StackingIndex:
-        """The file's tools, read again only where the file has changed."""
+        """The file's tools, read again only if the file has changed."""
         seen = self._store.generation()
         if self._read is None or self._read[0] != seen:
             records = self._store.query(parse({}))

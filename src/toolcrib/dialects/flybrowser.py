@@ -50,7 +50,7 @@ ALIASES = {
     "search_api": "search",
     "search_rank": "search",
 }
-"""Names that later versions gave to the browser tools. They work where no tool bears them itself."""
+"""Names that later versions gave to the browser tools. They work if no tool bears them itself."""
 
 log = logging.getLogger("toolcrib.flybrowser")
 
@@ -64,7 +64,7 @@ class BaseTool(Executable):
         self.page = page_controller
 
     def validate_parameters(self, params: Mapping[str, Any]) -> tuple[bool, str | None]:
-        """Whether the parameters fit the tool's JSON Schema and, where not, what is wrong with them."""
+        """Whether the parameters fit the tool's JSON Schema and, if not, what is wrong with them."""
         try:
             self.__toolcrib_tool__().validate(params)
         except InvalidArgumentsError as error:
@@ -131,7 +131,7 @@ class ToolRegistry:
     """Tool classes, made when they are asked for, and instances, as they are.
 
     ``page_controller`` is the page of the classes that :meth:`execute` makes. What is more dangerous than
-    ``highest_safety_level`` runs only where ``approve(spec, params)`` says so. ``core`` is the registry beneath.
+    ``highest_safety_level`` runs only if ``approve(spec, params)`` says so. ``core`` is the registry beneath.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class ToolRegistry:
         self._instances: dict[str, BaseTool] = {}
 
     def register(self, tool_class: type[BaseTool]) -> None:
-        """Add a class. ToolValidationError where it has no metadata, ToolExistsError where its name is taken."""
+        """Add a class. ToolValidationError if it has no metadata, ToolExistsError if its name is taken."""
         _check_class(tool_class)
         metadata = _metadata_of(tool_class)
         self.core.register(_core_tool(tool_class, metadata, lambda: self._made(tool_class)))

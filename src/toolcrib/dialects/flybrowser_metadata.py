@@ -71,7 +71,7 @@ class ToolParameter:
 class ToolMetadata:
     """The fields in FlyBrowser's order; all but the first two have a default.
 
-    ``json_schema`` stands in for ``parameters`` where a tool from elsewhere has a schema that they cannot express.
+    ``json_schema`` stands in for ``parameters`` if a tool from elsewhere has a schema that they cannot express.
     """
 
     name: str

@@ -16,7 +16,7 @@ _MAIN_ENTRYPOINT = "execute"
 
 
 def interface_of(api_spec: Mapping[str, Any]) -> tuple[JsonSchema, JsonSchema]:
-    """The parameters and the result schema that a published interface says; none where it says nothing."""
+    """The parameters and the result schema that a published interface says; none if it says nothing."""
     main = _main(api_spec)
     parameters, returns = main.get("input"), main.get("output")
     if not isinstance(parameters, dict):

@@ -40,7 +40,7 @@ class ArchiveLimits:
 
 
 class Archive:
-    """A ZIP archive that keeps within the limits; making one raises InvalidBundleError where it does not.
+    """A ZIP archive that keeps within the limits; making one raises InvalidBundleError if it does not.
 
     ``what`` is what to call it in a complaint.
     """
@@ -69,7 +69,7 @@ class Archive:
         return self._zip.getinfo(name).file_size
 
     def mode(self, name: str) -> int:
-        """The permission bits that the archive carries, 0 where it carries none."""
+        """The permission bits that the archive carries, 0 if it carries none."""
         return stat.S_IMODE(self._zip.getinfo(name).external_attr >> 16)
 
     def pieces(self, name: str, max_bytes: int | None = None) -> Iterator[bytes]:

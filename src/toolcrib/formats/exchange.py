@@ -30,7 +30,7 @@ _PROVIDERS: dict[str, _Provider] = {
 
 
 def from_definition(format: str, definition: Mapping[str, Any]) -> ToolSpec:
-    """The spec of a tool that somebody else described; ToolValidationError where it is not in that shape."""
+    """The spec of a tool that somebody else described; ToolValidationError if it is not in that shape."""
     provider = _provider(format)
     if not isinstance(definition, Mapping):
         raise ToolValidationError(f"a definition of a tool is an object, not {definition!r:.60}")
@@ -38,7 +38,7 @@ def from_definition(format: str, definition: Mapping[str, Any]) -> ToolSpec:
 
 
 def parse_call(format: str, call: Mapping[str, Any]) -> Call:
-    """``(exported name, arguments, call id)`` of a model's call; InvalidArgumentsError where it cannot be read."""
+    """``(exported name, arguments, call id)`` of a model's call; InvalidArgumentsError if it cannot be read."""
     provider = _provider(format)
     if not isinstance(call, Mapping):
         raise InvalidArgumentsError(f"a tool call is an object, not {call!r:.60}")

@@ -65,7 +65,7 @@ class GeminiSchema:
         return converted
 
     def _merged(self, schema: JsonSchema, path: str) -> JsonSchema:
-        """All parts of an ``allOf`` as one schema; where two say different things the first is kept."""
+        """All parts of an ``allOf`` as one schema; if two say different things the first is kept."""
         merged = without(schema, "allOf")
         for part in schema["allOf"]:
             target = followed(part, self._root)
@@ -81,7 +81,7 @@ class GeminiSchema:
         return self._merged(merged, path) if "allOf" in merged else merged
 
     def _branches(self, schema: JsonSchema, path: str) -> list[Any] | None:
-        """The alternatives of a schema, or None where it has none."""
+        """The alternatives of a schema, or None if it has none."""
         if isinstance(schema.get("anyOf"), list):
             return list(schema["anyOf"])
         if isinstance(schema.get("oneOf"), list):

@@ -27,7 +27,7 @@ class Handover:
     losses: tuple[Loss, ...] = ()
 
     def resolve(self, exported_name: str) -> str:
-        """The tool behind a name that a model called; ToolNotFoundError where it was never handed over."""
+        """The tool behind a name that a model called; ToolNotFoundError if it was never handed over."""
         if exported_name not in self.names:
             raise ToolNotFoundError(exported_name, self.names)
         return self.names[exported_name]
@@ -59,7 +59,7 @@ FORMATS: tuple[str, ...] = tuple(_FORMATS)
 def handover(specs: Iterable[ToolSpec], format: str) -> Handover:
     """``specs`` as ``format`` takes them, one definition each and in their order; "openapi" is one document.
 
-    Raises ExportError where the format is unknown, or where two tools would share an exported name.
+    Raises ExportError if the format is unknown, or if two tools would share an exported name.
     """
     form = _format(format)
     specs = list(specs)
@@ -76,7 +76,7 @@ def handover(specs: Iterable[ToolSpec], format: str) -> Handover:
 
 
 def tool_called(names: Iterable[str], format: str, exported_name: str) -> str:
-    """Which of the tools a model means by an exported name; ToolNotFoundError where it means none of them.
+    """Which of the tools a model means by an exported name; ToolNotFoundError if it means none of them.
 
     What :meth:`Handover.resolve` says, for a caller who has tools and no handover at hand.
     """

@@ -51,7 +51,7 @@ def hints_of(spec: ToolSpec) -> dict[str, Any]:
 
 
 def output_schema(returns: JsonSchema) -> JsonSchema | None:
-    """The schema of the structured content, or None where it cannot be told whether that would be an object."""
+    """The schema of the structured content, or None if it cannot be told whether that would be an object."""
     inner = with_root_resolved(copied(returns))
     kind = inner.get("type")
     if kind == "object":

@@ -15,7 +15,7 @@ _DIGEST_LENGTH = 8
 
 @dataclass(frozen=True)
 class NameRule:
-    """``allowed`` is the inside of a character class, ``first`` one for the first character where that is narrower."""
+    """``allowed`` is the inside of a character class, ``first`` one for the first character if that is narrower."""
 
     allowed: str
     max_length: int
@@ -30,7 +30,7 @@ class NameRule:
         object.__setattr__(self, "_forbidden", re.compile(f"[^{self.allowed}]"))
 
     def apply(self, name: str) -> str:
-        """``name`` where it is allowed, and otherwise the nearest that is; the same answer every time."""
+        """``name`` if it is allowed, and otherwise the nearest that is; the same answer every time."""
         if self._valid.fullmatch(name):
             return name
         allowed = self._forbidden.sub("_", name)
@@ -48,7 +48,7 @@ ANY_NAME = NameRule(r"A-Za-z0-9_.\-", 128)
 
 
 def exported_names(specs: Iterable[ToolSpec], rule: NameRule, provider: str) -> dict[str, str]:
-    """Exported name -> tool name, in order; ExportError where two tools would share an exported name."""
+    """Exported name -> tool name, in order; ExportError if two tools would share an exported name."""
     names: dict[str, str] = {}
     for spec in specs:
         exported = rule.apply(spec.name)

@@ -35,7 +35,7 @@ def object_schema(spec: ToolSpec, losses: list[Loss], provider: str, forbidden: 
 
 
 def with_root_resolved(schema: JsonSchema) -> JsonSchema:
-    """The same schema without a ``$ref`` at its root, where that leads to a place inside it."""
+    """The same schema without a ``$ref`` at its root, if that leads to a place inside it."""
     seen: set[str] = set()
     while isinstance(reference := schema.get("$ref"), str) and reference not in seen:
         seen.add(reference)
@@ -89,7 +89,7 @@ def required_of(schema: Mapping[str, Any]) -> frozenset[str]:
 
 
 def alternatives(schema: Mapping[str, Any]) -> list[Any]:
-    """The schemas of which a value fits one, or nothing where there is only the schema itself."""
+    """The schemas of which a value fits one, or nothing if there is only the schema itself."""
     for keyword in ("anyOf", "oneOf"):
         if isinstance(schema.get(keyword), list):
             return list(schema[keyword])

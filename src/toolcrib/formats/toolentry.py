@@ -89,7 +89,7 @@ def document_to_entry(document: Mapping[str, Any]) -> dict[str, Any]:
 def entry_changes(spec: ToolSpec, partial: Mapping[str, Any]) -> dict[str, Any]:
     """What a partial entry changes in ``spec``, as fields of the spec: for ``Catalogue.update(name, change)``.
 
-    New metadata brings its version, author and capabilities along where the old ones came from the metadata.
+    New metadata brings its version, author and capabilities along if the old ones came from the metadata.
     """
     after = entry_to_spec({"tool_id": spec.name, **partial})
     paths = [FIELD_PATHS[key] for key in partial]

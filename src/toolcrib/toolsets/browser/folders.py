@@ -11,7 +11,7 @@ from toolcrib.toolsets.browser.failures import PathDeniedError
 
 
 def confined(folder: Path, name: str) -> Path:
-    """``folder / name`` where that lies in the folder, links followed; otherwise PathDeniedError."""
+    """``folder / name`` if that lies in the folder, links followed; otherwise PathDeniedError."""
     root = folder.resolve()
     path = (root / name).resolve()
     if path == root or not path.is_relative_to(root):

@@ -32,7 +32,7 @@ class PageLink:
         self._owners.clear()
 
     def owner(self, target: str) -> Frame | None:
-        """The frame that gave the handle out; None where the target is no handle or nobody did."""
+        """The frame that gave the handle out; None if the target is no handle or nobody did."""
         handle = _HANDLE.fullmatch(target.strip())
         if handle is None:
             return None

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Frame, Page
 
 Model = Callable[[str, dict[str, Any]], Awaitable[Any]]
-"""``await model(task, material)``: asked by ``navigate`` and ``extract_structured`` where their own means end."""
+"""``await model(task, material)``: asked by ``navigate`` and ``extract_structured`` if their own means do not suffice."""
 AskUser = Callable[[str], Awaitable[str]]
 SearchProvider = Callable[["BrowserSession", str, int], Awaitable[list[dict[str, Any]]]]
 CaptchaSolver = Callable[[dict[str, Any]], Awaitable[str]]
@@ -113,7 +113,7 @@ class BrowserSession:
         await self.close()
 
     async def start(self) -> None:
-        """Start the browser where it is not running, with one empty tab."""
+        """Start the browser if it is not running, with one empty tab."""
         async with self._starting:
             if self._closed:
                 raise BrowserError(f"the session {self.name!r} is closed; open a new one")
@@ -146,7 +146,7 @@ class BrowserSession:
         self.tabs.current = self.tabs.of(await context.new_page())
 
     async def close(self) -> None:
-        """End it: the tabs, the browser where it is the session's own, and the temporary folder. Never raises twice."""
+        """End it: the tabs, the browser if it is the session's own, and the temporary folder. Never raises twice."""
         self._closed = True
         try:
             await self._drop()

@@ -20,7 +20,7 @@ class BrowserSessions:
         self._sessions: dict[str, BrowserSession] = {}
 
     async def open(self, name: str, **options: Any) -> BrowserSession:
-        """The session of that name, started; it is made with the options where there is none."""
+        """The session of that name, started; it is made with the options if there is none."""
         session = self._sessions.get(name)
         if session is None:
             session = BrowserSession(name=name, chromium=self._chromium, **{**self._defaults, **options})

@@ -28,7 +28,7 @@ def extract(schema: Mapping[str, Any], facts: Facts) -> tuple[Any, dict[str, str
 
 
 def gaps(schema: Mapping[str, Any], data: Any) -> list[str]:
-    """The fields that are wanted and were not found: the required ones, or all where none is required."""
+    """The fields that are wanted and were not found: the required ones, or all if none is required."""
     if schema.get("type") == "array":
         return [] if data else ["[]"]
     wanted = schema.get("required") or list(schema.get("properties", {}))
@@ -111,7 +111,7 @@ def _contains(label: str, wanted: str) -> bool:
 
 
 def _coerced(raw: Any, field: Mapping[str, Any]) -> Any:
-    """The raw value as the field's type, or None where it cannot be one."""
+    """The raw value as the field's type, or None if it cannot be one."""
     kind = field.get("type", "string" if "enum" not in field else "")
     if isinstance(kind, list):
         kind = next((one for one in kind if one != "null"), "string")

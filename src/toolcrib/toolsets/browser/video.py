@@ -24,7 +24,7 @@ class Film:
         self._frames.append((float(frame["timestamp"]) / 1000, bytes(frame["data"])))
 
     def close(self) -> Path | None:
-        """The file, or None where no frame ever came."""
+        """The file, or None if no frame ever came."""
         if not self._frames:
             return None
         self._path.write_bytes(_avi(self._steady(), *self._size))

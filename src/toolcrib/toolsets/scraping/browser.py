@@ -40,7 +40,7 @@ class PlaywrightBrick(FetchBrick):
     """One browser for the run, a tab for each request; cookies are shared between tabs of the same proxy."""
 
     class Config(FetchConfig):
-        executable: str = Field("", description="the browser's path; found by itself where it is empty")
+        executable: str = Field("", description="the browser's path; found by itself if it is empty")
         wait_until: Literal["commit", "domcontentloaded", "load", "networkidle"] = "load"
         wait_for: str = Field("", description="a selector that must be there before the page is read")
         interactions: tuple[Interaction, ...] = ()

@@ -28,7 +28,7 @@ class HttpxBrick(FetchBrick):
     """One client for direct requests and one for each proxy, each with its own connections and cookies."""
 
     class Config(FetchConfig):
-        http2: bool = Field(False, description="speak HTTP/2 where the server does; needs the package h2")
+        http2: bool = Field(False, description="use HTTP/2 if the server does; needs the package h2")
         max_redirects: int = Field(20, ge=0)
 
     spec = scraping_spec("httpx")

@@ -21,7 +21,7 @@ Row = dict[str, Any]
 
 
 class RowsConfig(BrickConfig):
-    path: str = Field(min_length=1, description="the file; it is made where it does not exist, and grows where it does")
+    path: str = Field(min_length=1, description="the file; it is made if it does not exist, and grows if it does")
     key: Names = Field(
         (), description=f"the fields that name a row; without them a row has a field {KEY!r} that names it"
     )
@@ -67,7 +67,7 @@ class RowsBrick(BatchBrick[Record, Stored]):
 
     @abstractmethod
     def begin(self) -> Iterator[str]:
-        """Make the place ready, mend what a crash left, and give the keys of what is there."""
+        """Make the place ready, repair what a crash left, and give the keys of what is there."""
 
     @abstractmethod
     def write(self, rows: Mapping[str, Row]) -> None:
@@ -82,7 +82,7 @@ def as_text(value: Any) -> str:
 
 
 def append(path: Path, data: bytes) -> None:
-    """Add to a file, or leave it as it was where the disk says no. On disk when this returns."""
+    """Add to a file, or leave it as it was if the disk says no. On disk when this returns."""
     with path.open("ab") as file:
         size = file.tell()
         try:

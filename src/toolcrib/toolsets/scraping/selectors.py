@@ -83,7 +83,7 @@ class ParserBrick(Brick[Page, Record], Generic[Node]):
 
     @abstractmethod
     def select(self, node: Node, path: str) -> Sequence[Node]:
-        """What matches below a node; an error where the path is not a selector."""
+        """What matches below a node; an error if the path is not a selector."""
 
     @abstractmethod
     def text(self, node: Node) -> str: ...

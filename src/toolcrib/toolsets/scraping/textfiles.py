@@ -85,7 +85,7 @@ def read_json_lines(path: Path) -> Iterator[Row]:
             try:
                 row = json.loads(line)
             except ValueError:
-                raise StoreError(f"line {number} of {str(path)!r} is not JSON; mend or move the file") from None
+                raise StoreError(f"line {number} of {str(path)!r} is not JSON; repair or move the file") from None
             if isinstance(row, dict):
                 yield row
 

@@ -28,7 +28,7 @@ Object.defineProperty(window, KEY, {{ value: Object.freeze({{ call, element }}) 
 }})()"""
 
 CALL = "([name, argument, from]) => window[Symbol.for('toolcrib')]?.call(name, argument, from) ?? null"
-"""Null where the document has not been asked before."""
+"""Null if the document has not been asked before."""
 FIRST_CALL = f"""([name, argument, from]) => {{
 {_SCRIPT};
 return window[Symbol.for('toolcrib')].call(name, argument, from);

@@ -22,7 +22,7 @@ _CONTENT_LIMIT = 20_000
 async def _read(
     session: BrowserSession, function: str, selector: str, timeout: float, **question: Any
 ) -> tuple[dict[str, Any], Match | None]:
-    """Ask the page in one go where the element is there already, and wait for it where it is not."""
+    """Ask the page in one go if the element is there already, and wait for it if it is not."""
     frame = session.page.main_frame
     ask: dict[str, Any] = {"target": selector, "purpose": "any", **question}
     if not selector or len(session.page.frames) == 1:
@@ -93,7 +93,7 @@ async def get_page_content(
 @tool(
     "extract_table()",
     'extract_table(selector="Prices table", limit=50)',
-    returns="The column names, the rows (as objects where the table has column names), and how many there are",
+    returns="The column names, the rows (as objects if the table has column names), and how many there are",
 )
 async def extract_table(
     session: BrowserSession,
@@ -198,7 +198,7 @@ async def get_element_info(session: BrowserSession, selector: Element, timeout: 
 
 @tool(
     'get_attribute(selector="Download link", attribute="href")',
-    returns="The attribute's value, or null where the element does not have it",
+    returns="The attribute's value, or null if the element does not have it",
 )
 async def get_attribute(
     session: BrowserSession,

@@ -42,7 +42,7 @@ async def type_text(
     delay: Annotated[float, "Pause between the keys, in milliseconds"] = 0,
     timeout: Timeout = 5000,
 ) -> Data:
-    """Type text into an element key by key, as a person does; fill is faster where the page does not mind."""
+    """Type text into an element key by key, as a person does; fill is faster if the page does not mind."""
     match = await find(session, selector, "fill", timeout)
     revealed = session.hidden.reveal(text, match.frame.url)
     before = await _value(session, match, cloak=session.hidden.in_text(text))

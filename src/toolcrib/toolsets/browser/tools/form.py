@@ -39,7 +39,7 @@ async def get_form(session: BrowserSession, selector: Form = "", timeout: Timeou
 @tool(
     'fill_form(fields={"Email": "ada@example.com", "Country": "Norway", "I agree": true})',
     'fill_form(fields={"user": "ada", "password": "{{password}}"}, submit=True)',
-    returns="Each field with what was matched and its value before and after; where submit was asked, what came of it",
+    returns="Each field with what was matched and its value before and after; if submit was asked for, what came of it",
     safety_level=SafetyLevel.MEDIUM_RISK,
     timeout_seconds=120,
 )

@@ -29,7 +29,7 @@ _MASK = "••••"
 @tool(
     "get_cookies()",
     'get_cookies(url="https://example.com")',
-    returns="The cookies with name, domain, path and expiry; their values only where asked for",
+    returns="The cookies with name, domain, path and expiry; their values only if they are asked for",
     safety_level=SafetyLevel.MEDIUM_RISK,
 )
 async def get_cookies(

@@ -31,7 +31,7 @@ def _since(start: float) -> int:
 @tool(
     "wait(seconds=2)",
     'wait(seconds=10, selector="Results table")',
-    returns="How long it waited, whether that was shortened, and the element where one was waited for",
+    returns="How long it waited, whether that was shortened, and the element if one was waited for",
     requires_page=False,
     timeout_seconds=40,
 )
@@ -221,7 +221,7 @@ async def fail(
 async def ask_user(
     session: BrowserSession,
     question: Annotated[str, "What to ask"],
-    choices: Annotated[list[str], "The possible answers, where there are only some"] = [],  # noqa: B006
+    choices: Annotated[list[str], "The possible answers, if there are only some"] = [],  # noqa: B006
 ) -> Data:
     """Ask the person for whom the task is done."""
     if session.ask_user is None:

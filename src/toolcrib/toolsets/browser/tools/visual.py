@@ -98,7 +98,7 @@ async def _veil(session: BrowserSession) -> list[Locator]:
     "screenshot()",
     "screenshot(full_page=True)",
     'screenshot(selector="#chart", file="chart.png")',
-    returns="The picture (base64 and its MIME type), its size, and the file where one was asked for",
+    returns="The picture (base64 and its MIME type), its size, and the file if one was asked for",
     required_capabilities=_VISION,
     optimal_capabilities=_VISION,
     timeout_seconds=60,
