@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Frame, Page
 
 Model = Callable[[str, dict[str, Any]], Awaitable[Any]]
-"""``await model(task, material)``: asked by ``navigate`` and ``extract_structured`` if their own means do not suffice."""
+"""``await model(task, material)``: asked by ``navigate`` and ``extract_structured`` if they cannot tell."""
 AskUser = Callable[[str], Awaitable[str]]
 SearchProvider = Callable[["BrowserSession", str, int], Awaitable[list[dict[str, Any]]]]
 CaptchaSolver = Callable[[dict[str, Any]], Awaitable[str]]

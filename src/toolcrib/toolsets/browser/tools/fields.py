@@ -65,11 +65,13 @@ async def type_text(
     }
 
 
-async def fill_field(session: BrowserSession, match: Match, text: str, timeout: float) -> tuple[str, str]:
+async def fill_field(
+    session: BrowserSession, match: Match, text: str, timeout: float, verb: str = "filled"
+) -> tuple[str, str]:
     """Put a text into a field; its value before and after."""
     revealed = session.hidden.reveal(text, match.frame.url)
     before = await _value(session, match, cloak=session.hidden.in_text(text))
-    async with acting(session, "filled", match):
+    async with acting(session, verb, match):
         await match.locator.fill(revealed, timeout=max(timeout, 500))
     return str(before["value"]), str((await _value(session, match))["value"])
 
@@ -90,11 +92,8 @@ async def fill(session: BrowserSession, selector: Element, value: Text, timeout:
 async def clear_input(session: BrowserSession, selector: Element, timeout: Timeout = 5000) -> Data:
     """Empty a text field."""
     match = await find(session, selector, "fill", timeout)
-    before = await _value(session, match)
-    async with acting(session, "emptied", match):
-        await match.locator.clear(timeout=max(timeout, 500))
-    after = await _value(session, match)
-    return {"cleared": str(match), "matched": match.as_dict(), "before": before["value"], "after": after["value"]}
+    before, after = await fill_field(session, match, "", timeout, "emptied")
+    return {"cleared": str(match), "matched": match.as_dict(), "before": before, "after": after}
 
 
 @acts(
