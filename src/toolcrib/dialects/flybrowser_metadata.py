@@ -40,16 +40,13 @@ class ToolParameter:
     items_type: str | None = None
 
     def to_json_schema(self) -> JsonSchema:
-        schema: JsonSchema = {"type": self.type}
-        if self.description:
-            schema["description"] = self.description
-        if self.default is not None:
-            schema["default"] = copied(self.default)
-        if self.enum is not None:
-            schema["enum"] = list(self.enum)
-        if self.items_type is not None:
-            schema["items"] = {"type": self.items_type}
-        return schema
+        said = {
+            "description": self.description or None,
+            "default": copied(self.default),
+            "enum": None if self.enum is None else list(self.enum),
+            "items": None if self.items_type is None else {"type": self.items_type},
+        }
+        return {"type": self.type, **{key: value for key, value in said.items() if value is not None}}
 
     @classmethod
     def from_json_schema(cls, name: str, schema: Any, required: bool) -> Self:
