@@ -312,6 +312,31 @@ async def test_rendered_answers_are_bounded(serve: Serve, settings: Settings) ->
             assert 1000 < rendered.kept_bytes <= 10_000
 
 
+async def test_a_turn_of_the_loop_asks_the_store_once_and_the_next_one_again(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalogue = system_of(client).catalogue
+    catalogue.publish({"name": "a", "description": "one"})
+    asked: list[object] = []
+    generation = catalogue.store.generation
+
+    def counted() -> object:
+        asked.append(generation())
+        return asked[-1]
+
+    monkeypatch.setattr(catalogue.store, "generation", counted)
+    rendered = RenderedEntries(catalogue)
+    for number in range(5):
+        await asyncio.sleep(0)
+        for _ in range(10):
+            rendered.get(catalogue, "a")
+        assert len(asked) == number + 1
+    for number in range(5):
+        catalogue.update("a", description=f"changed {number}")
+        await asyncio.sleep(0)
+        assert f"changed {number}".encode() in rendered.get(catalogue, "a")[0]
+
+
 async def test_code_in_s3_is_handed_out_by_a_presigned_address(
     serve: Serve, settings: Settings, s3_server: S3Server
 ) -> None:

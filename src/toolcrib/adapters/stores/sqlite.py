@@ -72,7 +72,7 @@ class SqliteStore:
 
     def generation(self) -> object:
         try:
-            return self._watch.execute("PRAGMA data_version").fetchone()
+            return self._watch.execute("PRAGMA data_version").fetchone()[0]
         except sqlite3.Error as error:
             raise failure(_WHAT, self.path, error) from error
 

@@ -8,6 +8,7 @@ then the record is read and the policy asked each time, and only the rendering i
 
 from __future__ import annotations
 
+import asyncio
 import threading
 
 from starlette.responses import Response
@@ -36,7 +37,7 @@ class RenderedEntries:
         self._bytes = 0
         self._lock = threading.Lock()
         self._kept: dict[str, Rendered] = {}
-        self._generation = catalogue.store.generation
+        self._turn: object | None = None
 
     @property
     def kept_bytes(self) -> int:
@@ -54,6 +55,21 @@ class RenderedEntries:
         rendered = (body, str(len(body)).encode(), etag, generation)
         self._keep(name, rendered)
         return rendered
+
+    def _generation(self) -> object | None:
+        """The store's generation, asked once in a turn of the event loop.
+
+        Whoever is served in this turn had asked before it began, so what the store says during it is new enough.
+        """
+        if self._catalogue.remote:
+            return self._catalogue.store.generation()
+        if self._turn is None:
+            self._turn = self._catalogue.store.generation()
+            asyncio.get_running_loop().call_soon(self._end_turn)
+        return self._turn
+
+    def _end_turn(self) -> None:
+        self._turn = None
 
     def _keep(self, name: str, rendered: Rendered) -> None:
         with self._lock:
