@@ -179,8 +179,11 @@ async def test_an_uploaded_bundle_runs_and_goes(settings: Settings, tmp_path: Pa
     assert list((settings.data_folder / "unpacked").iterdir()) == []
     refusing = settings.with_changes("test", run_bundles=False)
     catalogue.restore("sum", 1)
+    catalogue.close()
+    catalogue = open_catalogue(f"sqlite://{tmp_path}/tools.db", refusing)
     with pytest.raises(DeniedError, match="bundles do not run here"):
-        open_catalogue(f"sqlite://{tmp_path}/tools.db", refusing).tool("sum")
+        catalogue.tool("sum")
+    catalogue.close()
 
 
 def test_a_tool_that_is_only_described_cannot_run(settings: Settings) -> None:

@@ -22,7 +22,7 @@ INTERNAL = [
     "255.255.255.255", "168.63.129.16", "::1", "::", "fe80::1", "fec0::1", "fd00:ec2::254", "ff02::1", "ff0e::1",
     "2001:db8::1", "3fff::1", "5f00::1", "100::1", "::127.0.0.1", "::ffff:127.0.0.1", "::ffff:169.254.169.254",
     "::ffff:198.18.0.1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::101:101", "2002:7f00:1::",
-    "2002:a00:1::1", "2001:0:4136:e378:8000:63bf:80ff:fffe",
+    "2002:a00:1::1", "2001:0:4136:e378:8000:63bf:80ff:fffe", "2001:1::1", "2001:20::1",
 ]  # fmt: skip
 PUBLIC = ["1.1.1.1", "93.184.216.34", "2606:4700:4700::1111", "64:ff9b::101:101", "::ffff:1.1.1.1", "2002:101:101::1"]
 
@@ -297,7 +297,8 @@ async def test_one_bad_address_of_a_name_is_enough() -> None:
     async def lookup(_host: str, port: int) -> list[tuple[object, ...]]:
         return [(0, 1, 0, "", (address, port)) for address in ("1.1.1.1", "::ffff:10.0.0.1")]
 
-    with pytest.raises(DeniedError, match=r"'tools.example', which is ::ffff:a00:1, is not a public address"):
+    inner = ipaddress.ip_address("::ffff:10.0.0.1")  # which newer Pythons write in another way
+    with pytest.raises(DeniedError, match=f"'tools.example', which is {inner}, is not a public address"):
         await PUBLIC_ONLY.resolve("tools.example", 80, lookup)
 
 

@@ -30,7 +30,8 @@ _IPV4_AT_THE_END = (
     ipaddress.IPv6Network("64:ff9b::/96"),  # NAT64
 )
 _INTERNAL_ALL_THE_SAME = (
-    ipaddress.ip_network("192.0.0.0/24"),  # protocol assignments: Python's opinion of it depends on its version
+    ipaddress.ip_network("192.0.0.0/24"),  # protocol assignments: Python's opinion of them depends on its version
+    ipaddress.ip_network("2001::/23"),
     ipaddress.ip_network("192.88.99.0/24"),  # relays of 6to4, no longer in use
     ipaddress.ip_network("168.63.129.16/32"),  # Azure's platform, answered by the hypervisor
     ipaddress.ip_network("3fff::/20"),  # documentation, unknown to older Pythons
@@ -79,7 +80,7 @@ def is_public(ip: IPAddress) -> bool:
     inner = _inner(ip)
     if inner is not None and not is_public(inner):
         return False
-    if isinstance(ip, ipaddress.IPv6Address) and ip not in _GLOBAL_IPV6:
+    if isinstance(ip, ipaddress.IPv6Address) and (ip.sixtofour or ip not in _GLOBAL_IPV6):
         return inner is not None
     return ip.is_global and not ip.is_multicast and not any(ip in network for network in _INTERNAL_ALL_THE_SAME)
 
