@@ -37,7 +37,6 @@ class FetchBrick(Brick[Request, Page]):
     Config: ClassVar[type[BrickConfig]] = FetchConfig
     takes = Request
     gives = Page
-    config: FetchConfig
     _guard: GuardProxy | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
