@@ -86,6 +86,7 @@ class RequestsBrick(FetchBrick):
 
     spec = scraping_spec("requests")
     modules = ("requests",)
+    config: FetchConfig
 
     async def open(self) -> None:
         import requests
