@@ -16,7 +16,7 @@ from typing import Any
 
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.blocking import ask, in_thread
-from toolcrib.calling.recording import Attempt, Recorder, outcome_of
+from toolcrib.calling.recording import Recorder, outcome_of
 from toolcrib.core.context import NO_CONTEXT, ToolContext
 from toolcrib.core.errors import ApprovalRequiredError, InvalidArgumentsError, ToolcribError
 from toolcrib.core.result import ToolResult
@@ -24,7 +24,7 @@ from toolcrib.core.roles import Principal
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Runner, Tool
-from toolcrib.ports import Outcome
+from toolcrib.ports import AuditEvent, Outcome
 
 Approve = Callable[[ToolSpec, Mapping[str, Any]], bool | Awaitable[bool]]
 Layer = Callable[[Runner], Runner]
@@ -53,20 +53,20 @@ class Calls:
         self, name: str, arguments: Mapping[str, Any] | None, context: ToolContext = NO_CONTEXT
     ) -> ToolResult:
         started = time.perf_counter()
-        attempt: Attempt | None = None
+        recorder, attempt = self.recorder, None
         try:
-            if self.recorder is not None:
-                attempt = await ask(self.recorder, self.recorder.begin, {name: "run"}, context.principal)
+            if recorder is not None:
+                if recorder.remote:
+                    attempt = await in_thread(recorder.begin, ((name, "run"),), context.principal)
+                else:
+                    attempt = recorder.begin(((name, "run"),), context.principal)
             tool = self.resolve(name) if not self.remote else await in_thread(self.resolve, name)
             if self.authoriser is not None:
                 await self._authorise(self.authoriser, tool.spec, context)
             if tool.spec.safety_level.rank > self.highest_safety_level.rank:
                 await self._ask_approval(tool.spec, arguments)
             checked = tool.validate(arguments)
-            run = tool.runner
-            if self.layers:
-                for layer in reversed(self.layers):
-                    run = layer(run)
+            run = tool.runner if not self.layers else self._layered(tool.runner)
             value = await run(tool, checked, context)
             tool.check_output(value)
             result = value if isinstance(value, ToolResult) else ToolResult(True, value)
@@ -75,7 +75,8 @@ class Calls:
         except ToolcribError as error:
             result = ToolResult.of_error(error)
         except BaseException as error:
-            await self._end(attempt, "crashed", type(error).__name__)
+            if attempt is not None and (waiting := self._end(attempt, "crashed", type(error).__name__)):
+                await waiting
             if not isinstance(error, Exception):
                 raise
             # A port or our own machinery broke: the caller still gets an answer.
@@ -84,14 +85,22 @@ class Calls:
         metadata = result.metadata
         metadata["tool"] = name
         metadata["duration_ms"] = (time.perf_counter() - started) * 1000
-        if attempt is not None:
-            failed = None if result.success else result.error_code or ""
-            await self._end(attempt, outcome_of(failed), failed or "")
+        if attempt is not None and (waiting := self._end(attempt, _outcome(result), result.error_code or "")):
+            await waiting
         return result
 
-    async def _end(self, attempt: Attempt | None, outcome: Outcome, detail: str) -> None:
-        if attempt is not None and self.recorder is not None:
-            await ask(self.recorder, self.recorder.end, attempt, outcome, detail)
+    def _end(self, attempt: list[AuditEvent], outcome: Outcome, detail: str) -> Awaitable[None] | None:
+        """Recorded when this returns None; if the audit is remote, when what it returns has been awaited."""
+        assert self.recorder is not None
+        if self.recorder.remote:
+            return in_thread(self.recorder.end, attempt, outcome, detail)
+        self.recorder.end(attempt, outcome, detail)
+        return None
+
+    def _layered(self, run: Runner) -> Runner:
+        for layer in reversed(self.layers):
+            run = layer(run)
+        return run
 
     async def _authorise(self, authoriser: Authoriser, spec: ToolSpec, context: ToolContext) -> None:
         principal = Principal(context.principal, roles=context.roles)
@@ -114,3 +123,7 @@ class Calls:
             ) from error
         if approved is not True:
             raise ApprovalRequiredError(f"{above}, and was not approved", rule="safety_level")
+
+
+def _outcome(result: ToolResult) -> Outcome:
+    return "done" if result.success else outcome_of(result.error_code)

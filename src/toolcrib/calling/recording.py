@@ -33,67 +33,67 @@ _REFUSALS = frozenset(
 _process = f"{os.getpid():x}-{time.time_ns():x}"
 
 
-@dataclass(frozen=True, slots=True)
+Targets = tuple[tuple[str, Action], ...]
+"""The tools that an attempt is about, and what it does to each."""
+
+
 class Recorder:
-    audit: Audit
-    clock: Callable[[], float] = time.time
+    """Tells ``audit``. Plain loops instead of comprehensions: every call passes here twice, and those are calls too."""
 
-    @property
-    def remote(self) -> bool:
-        return self.audit.remote
+    __slots__ = ("_clock", "_record", "remote")
 
-    def begin(self, targets: Mapping[str, Action], principal: str) -> Attempt:
-        """An attempt that is on record. Raises StoreError if it cannot be: then nothing may happen."""
-        attempt = Attempt(f"{_process}-{next(_numbers)}", targets, principal)
-        self._record(attempt, "attempt", "")
+    def __init__(self, audit: Audit, clock: Callable[[], float] = time.time) -> None:
+        self.remote = audit.remote
+        self._record = audit.record
+        self._clock = clock
+
+    def begin(self, targets: Targets, principal: str) -> list[AuditEvent]:
+        """The attempt, which is on record. Raises StoreError if it cannot be: then nothing may happen."""
+        call, at = f"{_process}-{next(_numbers)}", self._clock()
+        attempt: list[AuditEvent] = []
+        for name, action in targets:
+            attempt.append(AuditEvent(call, at, principal, action, name, "attempt"))
+        self._record(*attempt)
         return attempt
 
-    def end(self, attempt: Attempt, outcome: Outcome, detail: str = "") -> None:
+    def end(self, attempt: list[AuditEvent], outcome: Outcome, detail: str = "") -> None:
         """Record how it ended. The attempt is on record already, so a failure here must not hide the outcome itself."""
+        at = self._clock()
+        ended: list[AuditEvent] = []
+        for call, _, principal, action, name, _, _ in attempt:
+            ended.append(AuditEvent(call, at, principal, action, name, outcome, detail))
         try:
-            self._record(attempt, outcome, detail)
+            self._record(*ended)
         except StoreError as error:
-            _log.error("the outcome %r of call %s could not be recorded: %s", outcome, attempt.id, error)
-
-    def _record(self, attempt: Attempt, outcome: Outcome, detail: str) -> None:
-        at = self.clock()
-        events = [
-            AuditEvent(attempt.id, at, attempt.principal, action, name, outcome, detail)
-            for name, action in attempt.targets.items()
-        ]
-        self.audit.record(*events)
+            _log.error("the outcome %r of call %s could not be recorded: %s", outcome, attempt[0].call, error)
 
 
 @dataclass(slots=True)
-class Attempt:
-    """Something under way; ``detail`` ends up beside its outcome if it succeeds."""
+class Detail:
+    """What stands beside the outcome of an attempt that succeeds."""
 
-    id: str
-    targets: Mapping[str, Action]
-    principal: str
     detail: str = ""
 
 
 @contextmanager
-def recorded(recorder: Recorder | None, targets: Mapping[str, Action], principal: Who) -> Iterator[Attempt]:
+def recorded(recorder: Recorder | None, targets: Mapping[str, Action], principal: Who) -> Iterator[Detail]:
     """Recorded, whatever happens inside."""
+    told = Detail()
     if recorder is None:
-        yield Attempt("", targets, "")
+        yield told
         return
-    attempt = recorder.begin(targets, Principal.of(principal).name)
+    attempt = recorder.begin(tuple(targets.items()), Principal.of(principal).name)
     try:
-        yield attempt
+        yield told
     except ToolcribError as error:
         recorder.end(attempt, outcome_of(error.code), str(error))
         raise
     except BaseException as error:
         recorder.end(attempt, "crashed", type(error).__name__)
         raise
-    recorder.end(attempt, "done", attempt.detail)
+    recorder.end(attempt, "done", told.detail)
 
 
 def outcome_of(error_code: str | None) -> Outcome:
     """What the audit calls the end that an error's code stands for."""
-    if error_code is None:
-        return "done"
     return "refused" if error_code in _REFUSALS else "failed"
