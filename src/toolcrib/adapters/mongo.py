@@ -99,7 +99,12 @@ class MongoConnection:
             yield session
 
     def make_collection(self, name: str) -> None:
-        """A transaction that has to make a collection gets in the way of others."""
+        """A transaction that has to make a collection gets in the way of others.
+
+        Making one that is there waits for the transactions that use it, also for one whose program was killed.
+        """
+        if name in self.database.list_collection_names(filter={"name": name}):
+            return
         try:
             self.database.create_collection(name, check_exists=False)
         except OperationFailure as error:

@@ -145,8 +145,9 @@ def row_of(made: Record) -> Document:
 
 def fill_in_words(tools: Collection[Document]) -> None:
     """Give words to tools that an older release wrote, and drop the index that it searched by."""
-    with suppress(OperationFailure):  # there is none
-        tools.drop_index("tool_text")
+    if "tool_text" in tools.index_information():  # dropping waits for every transaction, so only if there is one
+        with suppress(OperationFailure):  # another process was quicker
+            tools.drop_index("tool_text")
     with tools.find({"words": {"$exists": False}}) as wordless:
         while rows := list(islice(wordless, _ROWS_AT_ONCE)):
             tools.bulk_write([_with_words(row) for row in rows], ordered=False)
