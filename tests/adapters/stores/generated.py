@@ -65,6 +65,7 @@ def _is_plain(value: Any) -> bool:
 
 
 plain_operands = operands.filter(_is_plain)
+plain_values = values.filter(_is_plain)
 _fixed_patterns = st.sampled_from((
     "a", "^a", "b$", "^a.*b", "a.*b", ".*", "a+b?", "(a|b)+", "[ab]{1,2}", r"\w+\s\w", r"\bb\b", "^$", "", r"\d",
     "^b", "b\\Z", r"\Aa", "k", "ß", "[^a]", ".b", "a|web", "(?i)WEB", "x'", r"\\", "ǆ", "(a*)*b", "[a-zA-Z]-",
@@ -116,7 +117,9 @@ _value_operators: st.SearchStrategy[Any] = st.deferred(lambda: _operators(_value
 elements: st.SearchStrategy[Any] = st.deferred(
     lambda: (
         _value_operators
-        | st.dictionaries(st.sampled_from(SEGMENTS).filter(lambda name: name[0] != "$"), operators | values, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(SEGMENTS).filter(lambda name: name[0] != "$"), operators | plain_values, max_size=2
+        )
     )
 )
 _all = st.builds(lambda items: {"$all": items}, st.lists(plain_operands, max_size=3)) | st.builds(

@@ -2,11 +2,11 @@
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.waiting import wait_until
 
 from toolcrib.adapters.stores.json_file import JsonFileStore
 from toolcrib.adapters.stores.sqlite import SqliteStore
@@ -49,13 +49,15 @@ def test_kill_9_loses_nothing_that_was_acknowledged(kind: str, tmp_path: Path):
 def test_twelve_programs_at_once_lose_nothing(kind: str, tmp_path: Path):
     path = tmp_path / "tools"
     reader = OPENERS[kind](path)
-    seen = 0
+    seen: list[int] = []
     with writer(kind, path, 12, 10) as programs:
-        while programs.poll() is None:
-            count = reader.count(ALL)  # never half a file, never fewer than before
-            assert count >= seen
-            seen = count
-            time.sleep(0.01)
+
+        def ended() -> bool:
+            seen.append(reader.count(ALL))  # never half a file
+            return programs.poll() is not None
+
+        wait_until(ended, 100)
+        assert seen == sorted(seen), "never fewer than before"
         assert programs.stdout is not None
         acknowledged = programs.stdout.read().split()
     assert programs.returncode == 0

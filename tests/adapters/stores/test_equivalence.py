@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
-from pymongo.read_concern import ReadConcern
-from pymongo.write_concern import WriteConcern
 from tests.adapters.stores.generated import questions
 from tests.adapters.stores.specs import tool
 
@@ -15,7 +13,6 @@ from toolcrib import ToolRegistry
 from toolcrib.adapters.stores.json_file import JsonFileStore
 from toolcrib.adapters.stores.memory import MemoryStore
 from toolcrib.adapters.stores.mongo import MongoStore
-from toolcrib.adapters.stores.mongo_write import row_of
 from toolcrib.adapters.stores.sqlite import SqliteStore
 from toolcrib.bootstrap import seed_samples
 from toolcrib.catalogue import Catalogue
@@ -24,32 +21,24 @@ from toolcrib.core.query import ALL, parse, to_mongo
 from toolcrib.core.ranking import ENOUGH, Search
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
-from toolcrib.ports import Change, Record, Store
+from toolcrib.ports import Change, Store
 
 Asked = tuple[tuple[dict[str, Any], ...], list[dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
 def stores(mongo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Store]]:
-    """Durability is tested elsewhere and takes time, so it is switched off here."""
-    sqlite = SqliteStore(tmp_path_factory.mktemp("equivalence") / "tools.db")
-    sqlite._writer.execute("PRAGMA synchronous = OFF")
-    mongo = MongoStore(mongo_url.replace("/?", "/equivalence?"))
-    mongo.commit([Change("first", {"name": "first"})])
-    mongo._tools = mongo._tools.with_options(write_concern=WriteConcern(1, j=False), read_concern=ReadConcern("local"))
-    opened: dict[str, Store] = {"memory": MemoryStore(), "sqlite": sqlite, "mongo": mongo}
+    opened: dict[str, Store] = {
+        "memory": MemoryStore(),
+        "sqlite": SqliteStore(tmp_path_factory.mktemp("equivalence") / "tools.db"),
+        "mongo": MongoStore(mongo_url.replace("/?", "/equivalence?")),
+    }
     yield opened
     for store in opened.values():
         store.close()
 
 
 def fill(store: Store, catalogue: tuple[dict[str, Any], ...]) -> None:
-    if isinstance(store, MongoStore):
-        store._tools.delete_many({})
-        if not catalogue:
-            return
-        store._tools.insert_many([row_of(Record(document["name"], 1, "etag", document, 0.0)) for document in catalogue])
-        return
     gone = [Change(record.name, None) for record in store.query(ALL)]
     store.commit([*gone, *(Change(document["name"], document) for document in catalogue)])
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import typer.main
+from tests.support.waiting import wait_until
 from tests.surfaces.cli.conftest import BIN, Cli, one_sentence
 
 from toolcrib.surfaces.cli import app as application
@@ -100,6 +101,12 @@ def test_a_reader_that_leaves_is_no_error(cli: Cli):
         assert (done.stdout, done.stderr, done.returncode) == (seen, "", 0)
 
 
+def sleeps_over(pid: int, file: Path) -> bool:
+    """Whether a process has opened ``file`` and waits."""
+    asleep = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+    return asleep and any(os.path.realpath(link) == str(file) for link in Path(f"/proc/{pid}/fd").iterdir())
+
+
 def test_an_interrupt_ends_quietly(home: Path):
     fifo = home / "never"
     os.mkfifo(fifo)
@@ -110,7 +117,8 @@ def test_an_interrupt_ends_quietly(home: Path):
     command = [sys.executable, "-c", listening, str(BIN / "toolcrib"), "tools", "add", "-f", str(fifo)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
-            writing = os.open(fifo, os.O_WRONLY)  # returns when the program has opened it to read
+            writing = os.open(fifo, os.O_WRONLY)  # returns when the program is about to read
+            wait_until(lambda: sleeps_over(process.pid, fifo))
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=30)
             os.close(writing)

@@ -1,6 +1,5 @@
 """GraphQL: literals and variables, paging, limits, errors, and the page at the same address."""
 
-import time
 from typing import Any
 
 import httpx
@@ -90,18 +89,14 @@ async def test_introspection(filled: httpx.AsyncClient) -> None:
     ],
 )  # fmt: skip
 async def test_deep_wide_and_wrong_documents(filled: httpx.AsyncClient, query: str, expected: str) -> None:
-    started = time.perf_counter()
     assert await code(filled, query) == expected
-    assert time.perf_counter() - started < 2
 
 
-async def test_a_fragment_bomb_costs_nothing(filled: httpx.AsyncClient) -> None:
+async def test_a_fragment_bomb_is_refused_before_it_goes_off(filled: httpx.AsyncClient) -> None:
     bomb = "{ tools { ...F0 } }" + "".join(
         f" fragment F{n} on ToolEntry {{ " + f"...F{n + 1} " * 10 + "}" for n in range(12)
     ) + " fragment F12 on ToolEntry { tool_id }"  # fmt: skip
-    started = time.perf_counter()
-    assert await code(filled, bomb) == "query_too_large"
-    assert time.perf_counter() - started < 2
+    assert await code(filled, bomb) == "query_too_large"  # each of its 10 ** 12 fields would take its time
 
 
 async def test_hidden_cost_is_found(filled: httpx.AsyncClient) -> None:

@@ -1,7 +1,9 @@
 """Tools that the service may import and run in tests."""
 
-import asyncio
 import time
+from pathlib import Path
+
+from tests.support.waiting import until
 
 
 def shout(text: str) -> str:
@@ -9,9 +11,10 @@ def shout(text: str) -> str:
     return text.upper()
 
 
-async def wait(seconds: float) -> str:
-    """Wait, then say so."""
-    await asyncio.sleep(seconds)
+async def wait(begun: str, free: str) -> str:
+    """Note that the call has begun, wait for a file, then say so."""
+    Path(begun).touch()
+    await until(Path(free).exists)
     return "waited"
 
 

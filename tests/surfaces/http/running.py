@@ -5,12 +5,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any, Self
 
 import httpx
 from tests.support.processes import free_port
+from tests.support.waiting import wait_until
 
 _PROGRAM = Path(sys.executable).with_name("toolcrib")
 _DIE_WITH_US = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
@@ -46,16 +46,18 @@ class RunningService:
         return self
 
     def wait_ready(self, seconds: float = 60) -> None:
-        deadline = time.monotonic() + seconds
-        while True:
-            try:
-                if httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200:
-                    return
-            except httpx.HTTPError:
-                pass
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"the service did not start:\n{self.log_text()}")
-            time.sleep(0.05)
+        try:
+            wait_until(lambda: self.process.poll() is not None or self.answers("/readyz"), seconds)
+            assert self.process.poll() is None
+        except AssertionError:
+            raise RuntimeError(f"the service did not start:\n{self.log_text()}") from None
+
+    def answers(self, path: str) -> bool:
+        """Does a GET succeed?"""
+        try:
+            return httpx.get(f"{self.url}{path}", timeout=5).is_success
+        except httpx.HTTPError:
+            return False
 
     @property
     def process(self) -> subprocess.Popen[bytes]:

@@ -1,16 +1,13 @@
 """The MCP door, asked by the SDK's own client."""
 
-import os
-import socket
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from tests.surfaces.http.running import RunningService
 
 from toolcrib import Binding, ToolRegistry, ToolSpec, tool
 from toolcrib.adapters.audit.memory import MemoryAudit
@@ -155,24 +152,8 @@ async def test_over_standard_input_and_output(tmp_path: Path) -> None:
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[str]:
     """A service of its own, on embedded defaults."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environ = {**os.environ, "TOOLCRIB_DATA_DIR": str(tmp_path), "TOOLCRIB_PLUGINS_DIR": ""}
-    command = [sys.executable, "-c", PROGRAM, "serve", "--port", str(port)]
-    process = subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL)
-    address = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(300):
-            try:
-                if httpx.get(f"{address}/healthz").status_code == 200:
-                    break
-            except httpx.TransportError:
-                time.sleep(0.1)
-        yield address
-    finally:
-        process.terminate()
-        process.wait(30)
+    with RunningService(tmp_path, plugins_dir="") as running:
+        yield running.url
 
 
 async def test_over_http_behind_the_gate(service: str) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import io
 import json
 import struct
-import time
 import zipfile
 from typing import Any
 
@@ -241,16 +240,14 @@ async def test_bodies_that_come_too_slowly(serve: Serve, settings: Settings) -> 
 
     async def dripping(pause: float, begin: bytes = b" ") -> Any:
         yield begin
-        for _ in range(20):
+        while True:
             await asyncio.sleep(pause)
             yield b" "
 
     form = {"content-type": "multipart/form-data; boundary=b"}
-    started = time.perf_counter()
-    for pause in (5, 0.05):  # one that stops, and one that never ends
+    for pause in (600, 0.05):  # one that stops, and one that never ends
         problem = check(await client.post("/tools", content=dripping(pause)), 408)
         assert problem["code"] == "slow_client"
     begin = b'--b\r\nContent-Disposition: form-data; name="file"\r\n\r\n'
-    for pause in (5, 0.1):
+    for pause in (600, 0.1):
         check(await client.post("/tools/upload", content=dripping(pause, begin), headers=form), 408)
-    assert time.perf_counter() - started < 5

@@ -24,12 +24,12 @@ def run(program: str, arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit status; nothing is raised."""
     try:
         from toolcrib.surfaces.cli.app import run_app
-    except ModuleNotFoundError as error:
+
+        return int(run_app(program, sys.argv[1:] if arguments is None else arguments))
+    except ModuleNotFoundError as error:  # a command's own become a sentence before they come here
         if error.name not in _NEEDED:
             raise
         print(f"{program}: {MissingDependencyError('the command line', extra='cli')}", file=sys.stderr)
         return Exit.USAGE
-    try:
-        return int(run_app(program, sys.argv[1:] if arguments is None else arguments))
-    except KeyboardInterrupt:  # outside of a command, which ends by itself
+    except KeyboardInterrupt:  # while it starts, or outside of a command, which ends by itself
         return EXIT_INTERRUPTED
