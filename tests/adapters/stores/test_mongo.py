@@ -100,6 +100,20 @@ def test_tools_of_the_first_release_get_their_words(mongo_database_url: str):
         assert "words_of_name" not in (tools.find_one() or {})
 
 
+def test_a_start_waits_for_nobodys_transaction(mongo_database_url: str):
+    """A service that was killed leaves one open, for the server's minute."""
+    store = MongoStore(mongo_database_url)
+    store.commit([Change("a", tool("a"))])
+    store.close()
+    with MongoClient[dict[str, Any]](mongo_database_url) as client, client.start_session() as session:
+        session.start_transaction()
+        client.get_default_database()["tools"].update_one({"_id": "a"}, {"$set": {"at": 1.0}}, session=session)
+        store = MongoStore(mongo_database_url)
+        assert store.get("a") is not None
+        session.commit_transaction()  # fails if the server has ended it, so that the start could go on
+    store.close()
+
+
 def test_candidates_are_found_by_the_index(mongo_database_url: str):
     """An unfinished word too: only the words that begin with it are looked at."""
     store = MongoStore(mongo_database_url)
