@@ -228,8 +228,8 @@ async def test_run(client: httpx.AsyncClient) -> None:
     await create(client, python_tool("fail"))
     failed = await client.post("/tools/fail/run", json={"arguments": {}})
     assert (failed.status_code, failed.json()["error_code"]) == (200, "tool_failed")
-    await create(client, python_tool("wait", timeout_seconds=0.2))
-    late = await client.post("/tools/wait/run", json={"arguments": {"seconds": 5}})
+    await create(client, python_tool("block", timeout_seconds=0.2))
+    late = await client.post("/tools/block/run", json={"arguments": {"seconds": 2}})
     assert (late.status_code, late.json()["error_code"]) == (200, "timeout")
 
     assert (await client.post("/tools/nobody/run", json={})).status_code == 404
