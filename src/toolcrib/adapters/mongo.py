@@ -77,13 +77,14 @@ class MongoConnection:
 
     def attempt(self, action: Callable[[], _T]) -> _T:
         """Do it, and again while the replica set elects a primary: ``action`` may be done twice. Raises StoreError."""
-        deadline = time.monotonic() + (self._patience if self._ready else _FIRST_CONTACT_SECONDS)
+        began = time.monotonic()
         while True:
             try:
                 self._get_ready()
                 return action()
             except PyMongoError as error:
-                if not _passes(error) or not self._may_recover() or time.monotonic() > deadline:
+                patience = self._patience if self._ready else _FIRST_CONTACT_SECONDS
+                if not _passes(error) or not self._may_recover() or time.monotonic() > began + patience:
                     raise self._failure(error) from error
             time.sleep(random.uniform(0.005, 0.1))  # noqa: S311 -- only to keep rivals from meeting again
 

@@ -2,15 +2,16 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import product
+from itertools import count, product
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from pymongo import MongoClient
 from pymongo.client_session import ClientSession
-from pymongo.errors import AutoReconnect
+from pymongo.errors import AutoReconnect, OperationFailure
 from tests.adapters.stores.specs import tool
 from tests.support.mongo import MongoCluster, start_mongod
 from tests.support.processes import free_port, wait_for
@@ -150,6 +151,25 @@ def test_a_commit_whose_answer_was_lost_counts_once(mongo_database_url: str, mon
     assert store.history("a") == [made]
     assert store.history("b")[0] == gone
     assert [entry.payload["n"] for entry in store.outbox()] == [1, 2]
+    store.close()
+
+
+def test_the_first_write_has_the_patience_of_any_other(mongo_database_url: str, monkeypatch: pytest.MonkeyPatch):
+    """Only a server that is not there is given up soon; one that was reached may have much to do."""
+    seconds = count()
+    clock = SimpleNamespace(monotonic=lambda: next(seconds), sleep=lambda _: None)
+    monkeypatch.setattr("toolcrib.adapters.mongo.time", clock)
+    commit, conflicts = ClientSession.commit_transaction, iter(range(8))
+
+    def commit_after_conflicts(session: ClientSession) -> None:
+        if next(conflicts, None) is not None:
+            raise OperationFailure("WriteConflict", 112)
+        commit(session)
+
+    monkeypatch.setattr(ClientSession, "commit_transaction", commit_after_conflicts)
+    store = MongoStore(mongo_database_url, patience=20)
+    assert store.commit([Change("a", tool("a"))])[0].version == 1
+    assert next(conflicts, None) is None
     store.close()
 
 
