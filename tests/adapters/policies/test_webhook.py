@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -38,7 +37,7 @@ def test_it_asks_and_believes(receiver: Receiver) -> None:
         "principal": "ada", "roles": [], "action": "create", "tool": "hammer", "digest": "d1",
         "spec": {"name": "hammer", "tags": ["é"]},
     }  # fmt: skip
-    assert verify("s3cret", asked.body, asked.headers["toolcrib-signature"], now=time.time())
+    assert verify("s3cret", asked.body, asked.headers["toolcrib-signature"], now=asked.at)
     policy.close()
 
 
