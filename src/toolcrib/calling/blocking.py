@@ -1,7 +1,6 @@
 """From async to sync: the one way for async code to call what blocks.
 
-What is local (a file, SQLite) is called directly, as its port says with ``remote = False``; what leaves the process, or
-may take long, is called in a thread of a pool of its own, so that no tool and no library can use the threads up.
+What leaves the process, or may take long, is called in a thread of our own pool: no tool can use those threads up.
 """
 
 from __future__ import annotations

@@ -85,8 +85,10 @@ class Calls:
         metadata = result.metadata
         metadata["tool"] = name
         metadata["duration_ms"] = (time.perf_counter() - started) * 1000
-        if attempt is not None and (waiting := self._end(attempt, _outcome(result), result.error_code or "")):
-            await waiting
+        if attempt is not None:
+            outcome = outcome_of(None if result.success else result.error_code or "")
+            if waiting := self._end(attempt, outcome, result.error_code or ""):
+                await waiting
         return result
 
     def _end(self, attempt: list[AuditEvent], outcome: Outcome, detail: str) -> Awaitable[None] | None:
@@ -123,7 +125,3 @@ class Calls:
             ) from error
         if approved is not True:
             raise ApprovalRequiredError(f"{above}, and was not approved", rule="safety_level")
-
-
-def _outcome(result: ToolResult) -> Outcome:
-    return "done" if result.success else outcome_of(result.error_code)

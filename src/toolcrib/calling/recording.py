@@ -1,7 +1,6 @@
-"""What was done: one recorder for calls and for writes.
+"""What was done: one recorder for calls and writes. The attempt is on record before anything happens, then its outcome.
 
-The attempt is on record before anything happens, and then its outcome, whatever that was. Every tool that an attempt is
-about has its own events, joined by the attempt's id.
+Every tool that an attempt is about has its own events, joined by the attempt's id.
 """
 
 from __future__ import annotations
@@ -95,5 +94,5 @@ def recorded(recorder: Recorder | None, targets: Mapping[str, Action], principal
 
 
 def outcome_of(error_code: str | None) -> Outcome:
-    """What the audit calls the end that an error's code stands for."""
-    return "refused" if error_code in _REFUSALS else "failed"
+    """What the audit calls the end that an error's code stands for; None is no error."""
+    return "done" if error_code is None else "refused" if error_code in _REFUSALS else "failed"

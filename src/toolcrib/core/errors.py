@@ -291,10 +291,6 @@ UNEXPECTED: Final = ToolcribError.answer
 """For an exception that is not of the tree: a defect, whose text stays in the log."""
 
 
-def answer_for(error: BaseException) -> Answer:
-    return error.answer if isinstance(error, ToolcribError) else UNEXPECTED
-
-
 def answer_for_code(code: str | None) -> Answer:
     """The answer of the error that a result's ``error_code`` stands for."""
     kinds: list[type[ToolcribError]] = [ToolcribError]

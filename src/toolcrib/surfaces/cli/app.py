@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from toolcrib.core.errors import Exit, ToolcribError, answer_for
+from toolcrib.core.errors import Exit, ToolcribError
 from toolcrib.surfaces.cli import (
     EXIT_INTERRUPTED,
     browser,
@@ -109,7 +109,7 @@ class _Warnings(logging.Handler):
 def _told(program: str, error: Exception) -> int:
     if isinstance(error, ToolcribError):
         complain(program, error.message)
-        return answer_for(error).exit
+        return error.answer.exit
     if isinstance(error, _UsageProblem):
         complain(program, _usage(error))
         return Exit.USAGE

@@ -18,7 +18,7 @@ from graphql import (
     validate,
 )
 
-from toolcrib.core.errors import InvalidQueryError, ToolcribError, answer_for
+from toolcrib.core.errors import InvalidQueryError, ToolcribError
 from toolcrib.surfaces.graphql.limits import MAX_TOKENS, check_cost, check_shape
 from toolcrib.surfaces.graphql.schema import SCHEMA, Reader
 from toolcrib.surfaces.http.errors import RequestError
@@ -103,4 +103,4 @@ def formatted(error: GraphQLError | ToolcribError) -> dict[str, Any]:
 
 
 def _extensions(error: ToolcribError) -> dict[str, Any]:
-    return {"code": error.code, "status": answer_for(error).http}
+    return {"code": error.code, "status": error.answer.http}
