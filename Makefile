@@ -43,8 +43,8 @@ coverage: venv parts ## every test, measured: the programs that run in processes
 	@$(BIN)/coverage report --sort=cover >.cache/coverage/report; done=$$?; \
 	awk 'NR <= 12 || /^TOTAL/' .cache/coverage/report; exit $$done
 
-nightly: venv parts ## every test, with new examples for every law, ten times as many
-	HYPOTHESIS_PROFILE=explore $(TEST) --timeout 1200 $(ARGS)
+nightly: venv parts ## every test, in an order drawn anew, with new examples for every law, ten times as many
+	TEST_ORDER=$$(date +%s) HYPOTHESIS_PROFILE=explore $(TEST) --timeout 1200 $(ARGS)
 
 check: venv ## lint, format, types, architecture, dead code, dependencies
 	$(BIN)/ruff check $(CODE)

@@ -1,6 +1,7 @@
 """Real parts, started when the first test of a worker asks for them."""
 
 import os
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -18,6 +19,18 @@ from tests.support.mongo import MongoCluster, find_mongod
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.register_profile("explore", settings.get_profile("steady"), derandomize=False, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Any order, if ``TEST_ORDER`` is a number to draw it by: no test may live on what another has left."""
+    if seed := os.environ.get("TEST_ORDER"):
+        files: dict[Path, list[pytest.Item]] = {}
+        for item in items:
+            files.setdefault(item.path, []).append(item)
+        draw = random.Random(seed)
+        for tests in files.values():
+            draw.shuffle(tests)
+        items[:] = [test for tests in draw.sample(list(files.values()), len(files)) for test in tests]
 
 
 @pytest.fixture(scope="session")

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcrib.core.addresses import AddressRules, fence, is_public, read_host, read_url
+from toolcrib.core.addresses import AddressRules, fence, is_loopback, is_public, mask_passwords, read_host, read_url
 from toolcrib.core.errors import DeniedError, SettingsError
+from toolcrib.core.json import MASK
 
 PUBLIC_ONLY = AddressRules(public_only=True)
 
@@ -313,3 +314,24 @@ def test_a_host_alone() -> None:
     assert read_host("[::1]") == ipaddress.IPv6Address("::1")
     with pytest.raises(ValueError, match="not a host"):
         read_host("")
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "localhost", "LocalHost.", "::1", "[::1]", "127.9.9.9", "a.localhost", "127.1", "::ffff:127.0.0.1"],
+)
+def test_loopback_in_every_spelling(host: str) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["0.0.0.0", "::", "example.org", "localhost.evil.org", "127.0.0.1.evil.org", "notlocalhost", "10.0.0.1", "", "a b"],
+)
+def test_hosts_that_are_not_loopback(host: str) -> None:
+    assert not is_loopback(host)
+
+
+def test_the_passwords_of_addresses_are_masked() -> None:
+    assert mask_passwords("mongodb://u:p@ss@h/d, s3://b") == f"mongodb://u:{MASK}@h/d, s3://b"
+    assert mask_passwords("https://h/a:b@c") == "https://h/a:b@c"

@@ -67,12 +67,14 @@ class RunPython(AITool):
 
 @pytest.fixture
 def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty plugin folder for the one registry."""
+    """An empty plugin folder for the one registry, which is left as empty as a new process has it."""
     folder = tmp_path / "plugins"
     folder.mkdir()
     monkeypatch.setenv("AIWHISPERER_PLUGINS_DIR", str(folder))
     monkeypatch.delenv("TOOLCRIB_PLUGINS_DIR", raising=False)
     yield folder
+    monkeypatch.undo()
+    ToolRegistry().reload_tools()
     for name in [name for name in sys.modules if name.startswith(("toolcrib_plugin_", "whisper_plugin_"))]:
         del sys.modules[name]
 

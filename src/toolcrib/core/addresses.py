@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from toolcrib.core.errors import DeniedError, SettingsError
+from toolcrib.core.json import MASK
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 Lookup = Callable[[str, int], Awaitable[Sequence[Any]]]
@@ -39,6 +40,7 @@ _INTERNAL_ALL_THE_SAME = (
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f#/:<>?@\[\\\]^|%]")
 _NUMBER = re.compile(r"0x[0-9a-f]*|0[0-7]*|[1-9][0-9]*")
 _AUTHORITY = re.compile(r"(\[[^\]]*\]|[^:]*)(?::([0-9]*))?")
+_PASSWORD = re.compile(r"(?<=://)([^/?#\s:@]*):[^/?#\s]*(?=@)")
 _ENTRY = re.compile(r"(?P<target>\[[^\]]*\]|[^:]*):(?P<port>[0-9]{1,5})")
 
 
@@ -83,6 +85,23 @@ def is_public(ip: IPAddress) -> bool:
     if isinstance(ip, ipaddress.IPv6Address) and (ip.sixtofour or ip not in _GLOBAL_IPV6):
         return inner is not None
     return ip.is_global and not ip.is_multicast and not any(ip in network for network in _INTERNAL_ALL_THE_SAME)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host, however it is written, is the machine itself and nobody else."""
+    try:
+        read = _read(host)
+    except ValueError:
+        return False
+    if isinstance(read, str):
+        return f".{read.removesuffix('.')}".endswith(".localhost")
+    inner = _inner(read)
+    return read.is_loopback or (inner is not None and inner.is_loopback)
+
+
+def mask_passwords(text: str) -> str:
+    """``text`` as it may be shown: the passwords of the addresses in it are masked."""
+    return _PASSWORD.sub(rf"\1:{MASK}", text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +12,11 @@ from urllib.parse import quote
 from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
+from toolcrib.core.addresses import mask_passwords
 from toolcrib.core.errors import SettingsError, did_you_mean
 from toolcrib.core.json import MASK
 from toolcrib.settings.secrets import Secrets
 from toolcrib.settings.sources import PREFIX, Layer, from_file, from_variables, user_folder
-
-_URL_PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*(?=@)")
 
 
 def _refuse_flag(value: Any) -> Any:
@@ -265,4 +263,4 @@ def _complaint(name: str, value: Any, sources: Mapping[str, str]) -> SettingsErr
 def _shown(value: Any, secret: bool) -> Any:
     if value and secret:
         return MASK
-    return _URL_PASSWORD.sub(rf"\1:{MASK}", value) if isinstance(value, str) else value
+    return mask_passwords(value) if isinstance(value, str) else value

@@ -12,10 +12,10 @@ from typing import Literal
 
 from toolcrib.bootstrap import System, open_system
 from toolcrib.catalogue import Catalogue
+from toolcrib.core.addresses import is_loopback
 from toolcrib.core.errors import ToolcribError
 from toolcrib.settings import Settings
 from toolcrib.surfaces.http.gate import Access
-from toolcrib.surfaces.http.origins import is_loopback
 from toolcrib.surfaces.logs import without_secrets
 
 Health = Literal["ok", "warning", "failed"]

@@ -18,7 +18,7 @@ from toolcrib.settings import Settings
 from toolcrib.surfaces.http.endpoints import Endpoint
 from toolcrib.surfaces.http.errors import ForeignHostError, ForeignOriginError
 from toolcrib.surfaces.http.gate import Access, Gate
-from toolcrib.surfaces.http.origins import Origins, host_name, is_loopback
+from toolcrib.surfaces.http.origins import Origins, host_name
 from toolcrib.surfaces.service import ENDPOINTS
 
 
@@ -177,18 +177,6 @@ def test_elsewhere_than_loopback_needs_credentials(settings: Settings, tokens: S
     assert not Access.of(elsewhere, tokens).open_to_local
     assert Access.of(settings, tokens).open_to_local
     assert not Access.of(settings.with_changes("test", auth="required"), tokens).open_to_local
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "[::1]", "127.9.9.9", "a.localhost"])
-def test_loopback_names(host: str) -> None:
-    assert is_loopback(host)
-
-
-@pytest.mark.parametrize(
-    "host", ["0.0.0.0", "::", "example.org", "localhost.evil.org", "127.0.0.1.evil.org", "10.0.0.1", ""]
-)
-def test_names_that_are_not_loopback(host: str) -> None:
-    assert not is_loopback(host)
 
 
 def test_host_names() -> None:

@@ -67,6 +67,7 @@ def test_logs_keep_secrets() -> None:
         f"Authorization: Bearer {token}",
         "Bearer eyJhbGciOiJIUzI1NiJ9.e30.abc",
         "mongodb://u:pass@h/d",
+        "mongodb://u:p@pass@h/d",
     ):
         shown = without_secrets(text)
         assert token not in shown

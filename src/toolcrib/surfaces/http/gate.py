@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.calling.blocking import ask, in_thread
+from toolcrib.core.addresses import is_loopback
 from toolcrib.core.errors import SettingsError, UnauthenticatedError
 from toolcrib.core.roles import LOCAL, NOBODY, Principal, Role
 from toolcrib.core.tokens import PREFIX, digest_of
 from toolcrib.ports import Bearer, Tokens
 from toolcrib.settings import Settings
 from toolcrib.surfaces.http.limits import RateLimit
-from toolcrib.surfaces.http.origins import Origins, is_loopback
+from toolcrib.surfaces.http.origins import Origins
 
 PRINCIPAL = "toolcrib.principal"
 """Where the application leaves who came in, in the ASGI scope."""

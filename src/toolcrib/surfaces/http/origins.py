@@ -7,20 +7,10 @@ page can send requests here (they carry its ``Origin``), or let its own name res
 
 from __future__ import annotations
 
-import ipaddress
 from urllib.parse import urlsplit
 
+from toolcrib.core.addresses import is_loopback
 from toolcrib.surfaces.http.errors import ForeignHostError, ForeignOriginError
-
-
-def is_loopback(host: str) -> bool:
-    name = host.strip("[]").rstrip(".").lower()
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
 
 
 def host_name(host: str) -> str:

@@ -1,0 +1,103 @@
+"""Somebody who follows a page of the documentation from top to bottom, in a folder and a Python of their own."""
+
+import ast
+import asyncio
+import contextlib
+import inspect
+import io
+import os
+import re
+import subprocess
+import sys
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from tests.docs.documents import Block, Command, agrees, blocks, commands
+
+RUN = ("toolcrib", "brain", "python", "cat", "ls")
+"""Commands that are run; others, such as an installation, are for the reader alone."""
+
+EXPORT = re.compile(r"export (\w+)=(\S*)")
+
+
+class Reader:
+    def __init__(self, page: Path, loop: asyncio.Runner) -> None:
+        self.page = page
+        self.loop = loop
+        self.namespace: dict[str, Any] = {"__name__": "__main__"}
+        self.printed = ""
+        self.status = 0
+
+    def follow(self) -> None:
+        """Run every block."""
+        before: Block | None = None
+        for block in blocks(self.page.read_text(encoding="utf-8")):
+            where = f"{self.page.name}:{block.line}"
+            if block.meaning == "file":
+                path = Path(block.detail)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(block.text + "\n", encoding="utf-8")
+            elif block.meaning == "not run":
+                pass
+            elif block.language == "python":
+                self.run_python(block)
+            elif block.language == "console":
+                for command in commands(block):
+                    self.run_command(command)
+            elif block.language == "text" and before is not None and before.language == "python" and not before.meaning:
+                assert agrees(block.text, self.printed), f"{where}: printed was\n{self.printed}"
+            before = block
+        assert self.status == 0, "the last command failed, and the page does not say so"
+
+    def run_python(self, block: Block) -> None:
+        # As many newlines before it as the page has, so that a traceback names the page's line.
+        source = "\n" * (block.line - 1) + block.text
+        code = compile(source, str(self.page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            outcome = eval(code, self.namespace)
+            if inspect.iscoroutine(outcome):
+                self.loop.run(outcome)
+        self.printed = printed.getvalue()
+
+    def run_command(self, command: Command) -> None:
+        where = f"{self.page.name}:{command.number}: {command.line}"
+        expected = "\n".join(command.output)
+        if command.line == "echo $?":
+            assert str(self.status) == expected.strip(), where
+            self.status = 0
+            return
+        if export := EXPORT.fullmatch(command.line):
+            os.environ[export[1]] = export[2]
+        if command.line.split()[0] not in RUN:
+            return
+        assert self.status == 0, f"the command before {where} ended with {self.status}"
+        shell = ["bash", "-c", command.line]
+        done = subprocess.run(
+            shell, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60
+        )
+        self.status = done.returncode
+        if expected.strip():
+            assert agrees(expected, done.stdout), f"{where}\nended with {done.returncode} and printed\n{done.stdout}"
+        else:
+            assert done.returncode == 0, f"{where}\nended with {done.returncode} and printed\n{done.stdout}"
+
+
+def follow(page: Path, folder: Path) -> None:
+    """Follow a page in a process that ends with it: nothing of other tests is there, and nothing of this one stays."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        process.submit(_follow_here, page, folder).result()
+
+
+def _follow_here(page: Path, folder: Path) -> None:
+    warnings.simplefilter("error")
+    os.chdir(folder)
+    for variable in [name for name in os.environ if name.startswith(("TOOLCRIB_", "XDG_", "AIWHISPERER_"))]:
+        if variable != "TOOLCRIB_CHROMIUM":
+            del os.environ[variable]
+    os.environ["HOME"] = str(folder)
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    with asyncio.Runner() as loop:
+        Reader(page, loop).follow()
