@@ -182,7 +182,7 @@ async def test_a_crash_leaves_its_own_event() -> None:
 
     audit = MemoryAudit()
     result = await ToolRegistry(TOOLS, policy=Broken(), audit=audit).execute("add", {"a": 1})
-    assert result.error_code == "internal_error"
+    assert (result.error_code, result.error) == ("error", str(UNEXPECTED))
     assert [event.outcome for event in audit.events()] == ["crashed", "attempt"]
 
     started = asyncio.Event()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import json
 import os
 import ssl
 import threading
@@ -26,6 +25,7 @@ from toolcrib.core.errors import (
     ToolValidationError,
     UnavailableError,
 )
+from toolcrib.core.json import read_json
 
 try:
     import httpcore
@@ -50,10 +50,7 @@ class Reply:
 
     def json(self) -> Any:
         """The body as JSON, or ValueError."""
-        try:
-            return json.loads(self.body)
-        except RecursionError:
-            raise ValueError("it is nested too deeply") from None
+        return read_json(self.body)
 
     def excerpt(self) -> str:
         return self.body[:300].decode(errors="replace").strip()

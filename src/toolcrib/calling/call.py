@@ -18,7 +18,7 @@ from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.blocking import ask, in_thread
 from toolcrib.calling.recording import Recorder, outcome_of
 from toolcrib.core.context import NO_CONTEXT, ToolContext
-from toolcrib.core.errors import ApprovalRequiredError, InvalidArgumentsError, ToolcribError
+from toolcrib.core.errors import UNEXPECTED, ApprovalRequiredError, InvalidArgumentsError, ToolcribError
 from toolcrib.core.result import ToolResult
 from toolcrib.core.roles import Principal
 from toolcrib.core.safety import SafetyLevel
@@ -81,7 +81,7 @@ class Calls:
                 raise
             # A port or our own machinery broke: the caller still gets an answer.
             _log.exception("the call of tool %r broke", name)
-            return ToolResult(False, error=f"the call of {name!r} broke: {error}", error_code="internal_error")
+            return ToolResult.of_error(UNEXPECTED)
         metadata = result.metadata
         metadata["tool"] = name
         metadata["duration_ms"] = (time.perf_counter() - started) * 1000

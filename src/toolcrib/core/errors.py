@@ -287,15 +287,15 @@ def did_you_mean(wanted: str, known: Iterable[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-UNEXPECTED: Final = ToolcribError.answer
-"""For an exception that is not of the tree: a defect, whose text stays in the log."""
+UNEXPECTED: Final = ToolcribError("something went wrong in Toolcrib; its log has the reason")
+"""What is told of an exception that is not of the tree: a defect, whose text stays in the log."""
 
 
-def answer_for_code(code: str | None) -> Answer:
-    """The answer of the error that a result's ``error_code`` stands for."""
+def kind_for_code(code: str | None) -> type[ToolcribError] | None:
+    """The kind of error that a result's ``error_code`` stands for; None for the code of a tool's own."""
     kinds: list[type[ToolcribError]] = [ToolcribError]
     for kind in kinds:
         if kind.code == code:
-            return kind.answer
+            return kind
         kinds += kind.__subclasses__()
-    return UNEXPECTED
+    return None

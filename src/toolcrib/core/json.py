@@ -1,4 +1,4 @@
-"""JSON in one place: what counts as JSON and how large it may be, equality, references into it, and the mask.
+"""JSON in one place: reading it, any value as JSON, what may be kept, equality, references into it, and the mask.
 
 What passes :func:`check_json` can be kept by every store, sent through every door and compared. The limits are those of
 the narrowest of them, MongoDB's BSON: 100 levels, and whole numbers of 34 digits.
@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
+from pydantic_core import to_jsonable_python
+
 MAX_DEPTH = 80
 """How deep one value may nest: a field of a spec, a schema, a value in a filter."""
 MAX_RECORD_DEPTH = 90
@@ -23,8 +25,53 @@ MAX_INTEGER = 10**34
 MASK = "********"
 """What is shown instead of a secret."""
 
+_ODD_NUMBER = re.compile("NaN|Infinity")
 _LONG_NUMBER = re.compile("[0-9]{35}")
 _Path = tuple[Any, ...]
+
+
+def read_json(text: str | bytes) -> Any:
+    """The value of a JSON text from anywhere; ValueError says why it is none."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+
+
+def as_json(value: Any) -> Any:
+    """``value`` as a JSON value, whatever a tool returned: the rest of it is worth more than one odd part.
+
+    Bytes become base64, numbers that JSON lacks their names, and what is of no kind that JSON knows its ``repr``.
+    """
+    jsonable = jsonable_of(value)
+    try:
+        text = json.dumps(jsonable, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return _too_deep(value)
+    if _ODD_NUMBER.search(text) or not is_unicode(text):
+        return json.loads(encodable(text), parse_constant=str)
+    return jsonable
+
+
+def jsonable_of(value: Any) -> Any:
+    """``value`` made of the kinds that JSON has, though perhaps with text or numbers that it lacks."""
+    try:
+        return to_jsonable_python(value, bytes_mode="base64", fallback=repr)
+    except (ValueError, TypeError, RecursionError):
+        return _too_deep(value)
+
+
+def _too_deep(value: Any) -> str:
+    """What stands for a value that holds itself, or nests deeper than anybody can follow."""
+    try:
+        return encodable(repr(value))
+    except RecursionError:
+        return f"a {type(value).__name__} that is nested too deep"
+
+
+def encodable(text: str) -> str:
+    """Text that can be sent: half of a surrogate pair, which no encoding has, becomes a question mark."""
+    return text.encode(errors="replace").decode()
 
 
 def check_json(value: Any, limit: int = MAX_DEPTH) -> Any:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolcrib.core.errors import DeniedError, InvalidArgumentsError, ToolcribError, ToolTimeoutError
+from toolcrib.core.errors import (
+    Answer,
+    DeniedError,
+    InvalidArgumentsError,
+    ToolcribError,
+    ToolFailedError,
+    ToolTimeoutError,
+    kind_for_code,
+)
 
 
 @dataclass(slots=True)
@@ -40,6 +48,21 @@ class ToolResult:
         elif isinstance(error, ToolTimeoutError):
             metadata["still_running"] = error.still_running
         return cls(False, error=error.message, error_code=error.code, metadata=metadata)
+
+    def to_error(self) -> ToolcribError:
+        """The error that a failed call would have raised."""
+        kind = kind_for_code(self.error_code) or ToolFailedError
+        error = kind.__new__(kind, self.error or "the tool gave no reason")
+        for detail in ("argument", "rule", "still_running"):
+            if detail in self.metadata:
+                setattr(error, detail, self.metadata[detail])
+        return error
+
+    @property
+    def refusal(self) -> Answer | None:
+        """How a door answers a call that was not made; None if the tool ran, whatever came of it."""
+        kind = None if self.success else kind_for_code(self.error_code)
+        return None if kind is None or kind.answer.after_start else kind.answer
 
     @property
     def is_terminal(self) -> bool:

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from toolcrib.core.addresses import read_url
 from toolcrib.core.errors import InvalidNameError, ToolValidationError
-from toolcrib.core.json import check_json
+from toolcrib.core.json import check_json, read_json
 from toolcrib.core.names import check_name
 from toolcrib.core.ranking import index_words
 from toolcrib.core.safety import SafetyLevel
@@ -171,7 +171,7 @@ class ToolSpec(_Value):
     @classmethod
     def from_json(cls, text: str | bytes) -> ToolSpec:
         try:
-            data = json.loads(text)
+            data = read_json(text)
         except ValueError as error:
             raise ToolValidationError(f"the text is not JSON: {error}") from None
         if not isinstance(data, dict):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
-from pydantic_core import to_jsonable_python
-
 from toolcrib.core.context import NO_CONTEXT, ToolContext
+from toolcrib.core.json import jsonable_of
 from toolcrib.core.result import ToolResult
 from toolcrib.core.schema import ArgumentCheck, OutputCheck
 from toolcrib.core.spec import ToolSpec
@@ -91,7 +90,7 @@ class Tool:
             value = value.data
         if self._output is None:
             self._output = OutputCheck(self.spec.returns, self.spec.name)
-        self._output(value if type(value) in _JSON_SCALARS else to_jsonable_python(value, fallback=repr))
+        self._output(value if type(value) in _JSON_SCALARS else jsonable_of(value))
 
     def keywords(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """What the function is called with: typed values, and the context where it asks for one."""

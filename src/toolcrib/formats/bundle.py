@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import IO, Any, BinaryIO
 
@@ -78,9 +79,7 @@ def parse_json_object(text: str, what: str) -> dict[str, Any]:
     """A JSON object that every store can keep, no key twice in one object; InvalidBundleError says what is wrong."""
     try:
         value = check_json(json.loads(text, object_pairs_hook=_without_duplicates), MAX_RECORD_DEPTH)
-    except RecursionError:
-        raise InvalidBundleError(f"{what!r} is nested more than {MAX_RECORD_DEPTH} deep") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidBundleError(f"{what!r} is not JSON: {error}") from None
     if not isinstance(value, dict):
         raise InvalidBundleError(f"{what!r} must hold a JSON object, not a {type(value).__name__}")
@@ -90,8 +89,8 @@ def parse_json_object(text: str, what: str) -> dict[str, Any]:
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        counts = Counter(name for name, _ in pairs)
+        twice = next(name for name, count in counts.items() if count > 1)
         raise ValueError(f"the key {twice!r} stands twice in one object")
     return found
 

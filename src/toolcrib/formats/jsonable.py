@@ -1,4 +1,4 @@
-"""Values as JSON: copies that share nothing with a spec, and results of any kind as text."""
+"""Copies of JSON that share nothing with a spec, and results of any kind as text."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from pydantic_core import to_jsonable_python
-
-from toolcrib.core.json import is_unicode
+from toolcrib.core.json import as_json, encodable
 
 
 def copied(value: Any) -> Any:
@@ -29,23 +27,8 @@ def copied(value: Any) -> Any:
 _CONTAINERS = frozenset({dict, list})
 
 
-def as_json(value: Any) -> Any:
-    """``value`` as a JSON value, whatever a tool returned: the rest of the answer is worth more than one odd part."""
-    try:
-        jsonable = to_jsonable_python(value, bytes_mode="base64", inf_nan_mode="strings", fallback=repr)
-        text = json.dumps(jsonable, ensure_ascii=False, allow_nan=False)
-    except (ValueError, TypeError, RecursionError):
-        return _encodable(repr(value))
-    return jsonable if is_unicode(text) else json.loads(_encodable(text))
-
-
 def as_text(value: Any) -> str:
     """``value`` as a model reads it: text stays text, everything else is JSON."""
     if isinstance(value, str):
-        return _encodable(value)
+        return encodable(value)
     return json.dumps(as_json(value), ensure_ascii=False)
-
-
-def _encodable(text: str) -> str:
-    """Text that can be sent: half of a surrogate pair, which no encoding has, becomes a question mark."""
-    return text.encode(errors="replace").decode()

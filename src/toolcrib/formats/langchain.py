@@ -8,27 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.core.errors import (
-    ApprovalRequiredError,
-    DeniedError,
-    InvalidArgumentsError,
-    InvalidOutputError,
-    MissingDependencyError,
-    ToolBusyError,
-    ToolcribError,
-    ToolFailedError,
-)
+from toolcrib.core.errors import MissingDependencyError
 from toolcrib.core.result import ToolResult
 from toolcrib.core.tool import Tool
 from toolcrib.formats.schemas import object_schema
 
 if TYPE_CHECKING:
     from langchain_core.tools import StructuredTool
-
-_RAISED_AGAIN: dict[str, type[ToolcribError]] = {
-    kind.code: kind
-    for kind in (InvalidArgumentsError, DeniedError, ApprovalRequiredError, InvalidOutputError, ToolBusyError)
-}
 
 Execute = Callable[[dict[str, Any]], Coroutine[Any, Any, Any]]
 
@@ -43,7 +29,12 @@ def to_structured_tool(tool: Tool, execute: Execute | None = None) -> Structured
     run: Execute = execute or tool.execute
 
     async def call(arguments: dict[str, Any]) -> Any:
-        return _data(await run(arguments), tool.name)
+        outcome = await run(arguments)
+        if not isinstance(outcome, ToolResult):
+            return outcome
+        if not outcome.success:
+            raise outcome.to_error()
+        return outcome.data
 
     spec = tool.spec
     return _structured_tool()(
@@ -55,16 +46,6 @@ def to_structured_tool(tool: Tool, execute: Execute | None = None) -> Structured
         tags=list(spec.tags) or None,
         return_direct=spec.is_terminal,
     )
-
-
-def _data(outcome: Any, name: str) -> Any:
-    if not isinstance(outcome, ToolResult):
-        return outcome
-    if outcome.success:
-        return outcome.data
-    reason = outcome.error or "it gave no reason"
-    kind = _RAISED_AGAIN.get(outcome.error_code or "")
-    raise kind(reason) if kind is not None else ToolFailedError(name, reason)
 
 
 def _now(coroutine: Coroutine[Any, Any, Any]) -> Any:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from toolcrib.core.json import as_json
 from toolcrib.core.result import ToolResult
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.schema import JsonSchema
 from toolcrib.core.spec import ToolSpec
-from toolcrib.formats.jsonable import as_json, as_text, copied
+from toolcrib.formats.jsonable import as_text, copied
 from toolcrib.formats.naming import ANY_NAME
 from toolcrib.formats.provider import Call, Loss, call_of, error_of, spec_from
 from toolcrib.formats.schemas import object_schema, with_root_resolved

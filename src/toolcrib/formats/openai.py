@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolcrib.core.errors import InvalidArgumentsError, ToolValidationError
+from toolcrib.core.json import as_json, read_json
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec
-from toolcrib.formats.jsonable import as_json, as_text
+from toolcrib.formats.jsonable import as_text
 from toolcrib.formats.naming import NameRule
 from toolcrib.formats.provider import Call, Loss, call_of, error_of, spec_from
 from toolcrib.formats.schemas import object_schema
@@ -71,8 +72,8 @@ def _parsed(text: str, name: str) -> Any:
     if not text.strip():
         return {}
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return read_json(text)
+    except ValueError as error:
         raise InvalidArgumentsError(f"the arguments of {name!r} are not JSON: {error}", tool=name) from None
 
 

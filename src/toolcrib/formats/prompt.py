@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolcrib.core.json import lookup
+from toolcrib.core.json import as_json, lookup
 from toolcrib.core.spec import ToolExample, ToolSpec
-from toolcrib.formats.jsonable import as_json
 from toolcrib.formats.provider import Loss
 from toolcrib.formats.schemas import MAX_DEPTH, TypeWords, parameters_of
 

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from toolcrib.core.errors import ToolcribError, ToolValidationError
+from toolcrib.core.json import read_json
 from toolcrib.core.spec import explain
 
 
@@ -91,7 +92,7 @@ def read_definition(path: str | Path) -> PipelineDefinition:
     except OSError as error:
         raise ToolValidationError(f"the pipeline file {str(path)!r} cannot be read: {error.strerror}") from None
     try:
-        data = tomllib.loads(content.decode()) if path.suffix.lower() == ".toml" else json.loads(content)
+        data = tomllib.loads(content.decode()) if path.suffix.lower() == ".toml" else read_json(content)
     except ValueError as error:
         kind = "TOML" if path.suffix.lower() == ".toml" else "JSON"
         raise ToolValidationError(f"the pipeline file {str(path)!r} is not {kind}: {error}") from None

@@ -21,6 +21,7 @@ from typing import IO, Any
 from toolcrib import __version__
 from toolcrib.bootstrap import System, open_system
 from toolcrib.core.errors import ConflictError, InvalidBundleError, StoreError
+from toolcrib.core.json import read_json
 from toolcrib.core.query import ALL
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tokens import TokenRecord
@@ -122,7 +123,7 @@ def restore(settings: Settings, path: Path) -> Saved:
 
 
 def _manifest(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
-    manifest = json.loads(archive.read(_MANIFEST))
+    manifest = read_json(archive.read(_MANIFEST))
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InvalidBundleError(f"{str(path)!r} is not a backup that this version can read")
     broken = archive.testzip()
@@ -189,7 +190,7 @@ def _line(file: IO[bytes], value: dict[str, Any]) -> None:
 def _lines(archive: zipfile.ZipFile, name: str) -> Iterator[dict[str, Any]]:
     with archive.open(name) as file:
         for line in io.TextIOWrapper(file, "utf-8"):
-            value = json.loads(line)
+            value = read_json(line)
             if not isinstance(value, dict):
                 raise InvalidBundleError(f"{name!r} in the backup holds a line that is not an object")
             yield value

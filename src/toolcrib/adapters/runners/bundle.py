@@ -31,6 +31,7 @@ from toolcrib.core.errors import (
     ToolFailedError,
     ToolTimeoutError,
 )
+from toolcrib.core.json import read_json
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.formats.bundle import bundle_digest
@@ -129,15 +130,15 @@ def _program_result(name: str, ended: Ended) -> Any:
     if ended.status or ended.output is None:
         raise ToolFailedError(name, _how_it_ended(ended))
     try:
-        return json.loads(ended.output)
-    except (ValueError, RecursionError):
+        return read_json(ended.output)
+    except ValueError:
         return ended.output.decode(errors="replace")
 
 
 def _parsed(output: bytes | None) -> Any:
     try:
-        return json.loads(output or b"")
-    except (ValueError, RecursionError):
+        return read_json(output or b"")
+    except ValueError:
         return None
 
 

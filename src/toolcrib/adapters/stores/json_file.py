@@ -22,6 +22,7 @@ from toolcrib.adapters.stores.codecs import Codec, SpecCodec
 from toolcrib.adapters.stores.contents import Contents, ContentsReader, Plan, Version
 from toolcrib.adapters.stores.journal import Journal, digest
 from toolcrib.core.errors import StoreError, ToolcribError, ToolValidationError
+from toolcrib.core.json import read_json
 from toolcrib.ports import Change, Record
 
 
@@ -164,8 +165,8 @@ class JsonFileStore(ContentsReader):
     def _parsed(self, data: bytes, loaded: _Loaded) -> dict[str, str]:
         """Every entry's document as text, by name. An entry that is wrong is reported, and the file left as it is."""
         try:
-            entries = json.loads(data.decode("utf-8-sig") or "[]")
-        except (ValueError, RecursionError) as error:
+            entries = read_json(data.decode("utf-8-sig") or "[]")
+        except ValueError as error:
             raise StoreError(f"the catalogue {str(self.path)!r} is not JSON: {error}; fix or remove it") from None
         if not isinstance(entries, list):
             raise StoreError(f"the catalogue {str(self.path)!r} is not a JSON list; fix or remove it")

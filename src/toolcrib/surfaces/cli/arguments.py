@@ -7,11 +7,11 @@ so that the tool's own check complains of it by name.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from toolcrib.core.errors import InvalidArgumentsError, did_you_mean
+from toolcrib.core.json import read_json
 from toolcrib.core.schema_facts import followed, named_types
 from toolcrib.core.spec import ToolSpec
 
@@ -124,6 +124,6 @@ def _items(schema: Any, root: Mapping[str, Any]) -> Any:
 
 def _json_or(text: str, otherwise: Any) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return read_json(text)
+    except ValueError:
         return otherwise

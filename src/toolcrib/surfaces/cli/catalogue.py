@@ -79,9 +79,9 @@ def add(
 
 
 def _read(invoked: Invocation, file: str) -> list[ToolSpec]:
-    from toolcrib.surfaces.cli.files import each_tool, read_json
+    from toolcrib.surfaces.cli.files import each_tool, read_json_file
 
-    return each_tool(file, read_json(file), invoked.parse)
+    return each_tool(file, read_json_file(file), invoked.parse)
 
 
 def _samples(invoked: Invocation) -> list[ToolSpec]:

@@ -88,10 +88,10 @@ def import_tools(
     as_json: JsonOption = False,
 ) -> None:
     """Add every tool of a file, whatever shape it is in: all of them or none."""
-    from toolcrib.surfaces.cli.files import each_tool, read_json
+    from toolcrib.surfaces.cli.files import each_tool, read_json_file
 
     invoked = invocation(ctx, store, as_json)
-    specs = each_tool(file, _unwrapped(read_json(file)), _reader(format))
+    specs = each_tool(file, _unwrapped(read_json_file(file)), _reader(format))
     with invoked.catalogue() as catalogue:
         entries = catalogue.publish_many(specs, replace=replace, force=force)
     if invoked.as_json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from toolcrib.core.errors import ToolValidationError
+from toolcrib.core.json import read_json
 
 _T = TypeVar("_T")
 STDIN = "-"
@@ -27,13 +27,11 @@ def read_text(file: str) -> str:
         raise ToolValidationError(f"{file}: cannot be read: {(error.strerror or str(error)).lower()}") from None
 
 
-def read_json(file: str) -> Any:
+def read_json_file(file: str) -> Any:
     """The JSON of a file, or one value a line (JSON Lines)."""
     text = read_text(file)
     try:
-        return json.loads(text)
-    except RecursionError:
-        raise ToolValidationError(f"{file}: the JSON is nested too deep") from None
+        return read_json(text)
     except ValueError as error:
         lines = [line for line in text.splitlines() if line.strip()]
         if len(lines) > 1 and lines[0].lstrip().startswith("{") and lines[0].rstrip().endswith("}"):
@@ -43,7 +41,7 @@ def read_json(file: str) -> Any:
 
 def _line(file: str, number: int, line: str) -> Any:
     try:
-        return json.loads(line)
+        return read_json(line)
     except ValueError as error:
         raise ToolValidationError(f"{file}: line {number} is not JSON: {error}") from None
 

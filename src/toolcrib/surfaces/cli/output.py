@@ -7,14 +7,13 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from toolcrib.core.json import as_json
+
 
 def print_json(value: Any) -> None:
     """``value`` as indented JSON, readable Unicode where the terminal can show it."""
-    from pydantic_core import to_jsonable_python
-
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
-    plain = to_jsonable_python(value, fallback=str, bytes_mode="base64", inf_nan_mode="strings")
-    print(json.dumps(plain, indent=2, ensure_ascii=encoding != "utf8"))
+    print(json.dumps(as_json(value), indent=2, ensure_ascii=encoding != "utf8"))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str = "nothing found") -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolcrib.core.errors import Exit
+from toolcrib.core.json import as_json
 from toolcrib.surfaces.cli.invocation import Invocation, JsonOption, StoreOption, example, invocation
 from toolcrib.surfaces.cli.output import complain, print_json, print_table, printable
 
@@ -89,13 +90,11 @@ def _items_to(output: str) -> Iterator[Callable[[Item], None] | None]:
     if not output:
         yield None
         return
-    from pydantic_core import to_jsonable_python
-
     stream = sys.stdout if output == "-" else open(output, "w", encoding="utf-8")  # noqa: SIM115, PTH123
 
     def write(item: Item) -> None:
         value = getattr(item, "data", item)
-        stream.write(json.dumps(to_jsonable_python(value, fallback=str), ensure_ascii=False) + "\n")
+        stream.write(json.dumps(as_json(value), ensure_ascii=False) + "\n")
 
     try:
         yield write

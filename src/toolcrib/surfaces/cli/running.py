@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from toolcrib.core.errors import Exit, answer_for_code
+from toolcrib.core.errors import Exit
+from toolcrib.core.json import read_json
 from toolcrib.surfaces.cli.catalogue import NameArgument
 from toolcrib.surfaces.cli.invocation import Invocation, JsonOption, StoreOption, example, invocation
 from toolcrib.surfaces.cli.output import complain, print_json, printable
@@ -80,20 +81,14 @@ def tell(invoked: Invocation, result: ToolResult) -> int:
         return 0
     hint = "; pass --yes to approve it" if result.error_code == "approval_required" else ""
     complain(invoked.program, f"{result.error}{hint}")
-    return _status(result.error_code or "")
-
-
-def _status(error_code: str) -> int:
-    """A call that was not made has its error's own status; one that was made and failed is a negative answer."""
-    answer = answer_for_code(error_code)
-    return Exit.NO if answer.exit is Exit.FAILED else answer.exit
+    return result.refusal.exit if result.refusal else Exit.NO
 
 
 def _json_object(text: str) -> dict[str, Any]:
     from toolcrib.core.errors import InvalidArgumentsError
 
     try:
-        value = json.loads(text or "{}")
+        value = read_json(text or "{}")
     except ValueError as error:
         raise InvalidArgumentsError(f"--arguments is not JSON: {error}") from None
     if not isinstance(value, dict):

@@ -18,7 +18,7 @@ from graphql import (
     validate,
 )
 
-from toolcrib.core.errors import InvalidQueryError, ToolcribError
+from toolcrib.core.errors import UNEXPECTED, InvalidQueryError, ToolcribError
 from toolcrib.surfaces.graphql.limits import MAX_TOKENS, check_cost, check_shape
 from toolcrib.surfaces.graphql.schema import SCHEMA, Reader
 from toolcrib.surfaces.http.errors import RequestError
@@ -99,7 +99,7 @@ def formatted(error: GraphQLError | ToolcribError) -> dict[str, Any]:
     if isinstance(cause, ToolcribError):
         return shown | {"extensions": _extensions(cause)}
     _log.error("a GraphQL resolver failed", exc_info=cause)
-    return shown | {"message": "internal error", "extensions": {"code": "error", "status": 500}}
+    return shown | {"message": str(UNEXPECTED), "extensions": _extensions(UNEXPECTED)}
 
 
 def _extensions(error: ToolcribError) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pydantic_core import to_json
 from starlette.responses import Response
 
 from toolcrib.core.errors import (
+    UNEXPECTED,
     BreakingChangeError,
     InvalidArgumentsError,
     ToolcribError,
@@ -32,7 +33,7 @@ def json_answer(value: Any, status: int = 200, headers: Mapping[str, str] | None
 def problem_of(error: BaseException) -> dict[str, Any]:
     """An error as problem JSON. An unexpected one keeps its text to itself."""
     if not isinstance(error, ToolcribError):
-        error = ToolcribError("something went wrong in the service; its log has the reason")
+        error = UNEXPECTED
     answer, detail = error.answer, str(error)
     problem = {
         "type": "about:blank",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic_core import to_jsonable_python
 from starlette.requests import Request
 from starlette.responses import Response
 
 from toolcrib.core.context import ToolContext
-from toolcrib.core.errors import UNEXPECTED, ToolNotFoundError, answer_for_code
+from toolcrib.core.errors import ToolNotFoundError
+from toolcrib.core.json import as_json
 from toolcrib.core.roles import Role
 from toolcrib.surfaces.http import parameters
 from toolcrib.surfaces.http.bodies import read_object
@@ -30,13 +30,7 @@ async def run_tool(service: Service, request: Request) -> Response:
     if result.error_code == ToolNotFoundError.code:
         raise ToolNotFoundError(name)
     service.metrics.ran("done" if result.success else result.error_code or "failed")
-    return json_answer(to_jsonable_python(result.to_dict(), fallback=repr), _run_status(result.error_code))
-
-
-def _run_status(code: str | None) -> int:
-    """200 if the tool ran, whatever came of it; the error's own status if it was not even begun."""
-    answer = answer_for_code(code)
-    return 200 if code is None or answer.after_start or answer is UNEXPECTED else answer.http
+    return json_answer(as_json(result.to_dict()), result.refusal.http if result.refusal else 200)
 
 
 _REFUSED_RUNS = {
