@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from toolcrib import InvalidQueryError, InvalidSchemaError, ToolSpec, ToolValidationError
-from toolcrib.core.json import MAX_DEPTH, check_json, lookup, same
+from toolcrib.core.json import MAX_DEPTH, as_json, check_json, lookup, read_json, same
 from toolcrib.core.query import parse
 from toolcrib.core.schema import compile_schema
 
@@ -73,3 +73,32 @@ def test_true_is_not_one_and_the_order_of_keys_does_not_count() -> None:
 )
 def test_a_reference_leads_to_its_place(reference: object, found: Any) -> None:
     assert lookup({"$defs": {"a/b": {"x": [1, 2]}, "": 3, "ü": 4}}, reference) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("{", "Expecting property name"), ("[" * 100_000, "it is nested too deep"), (b"\xff", "can't decode byte")],
+)
+def test_text_that_is_not_json_is_a_value_error(text: str | bytes, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        read_json(text)
+    with pytest.raises(ToolValidationError, match=says):
+        ToolSpec.from_json(text)
+
+
+def test_equal_keys_are_refused_if_wanted() -> None:
+    assert read_json('{"a": 1, "a": 2}') == {"a": 2}
+    with pytest.raises(ValueError, match="the key 'a' stands twice"):
+        read_json('[{"b": {"a": 1, "a": 2}}]', unique_keys=True)
+
+
+def test_any_value_becomes_json() -> None:
+    loop: list[Any] = []
+    loop.append(loop)
+    value = {"inf": float("-inf"), "says": "NaN", "raw": b"\xff", "half": "\ud800", "kind": int, "set": {1}}
+    told = as_json({**value, 1: (2,)})
+    assert told == {
+        "inf": "-Infinity", "says": "NaN", "raw": "_w==", "half": "?", "kind": "<class 'int'>", "set": [1], "1": [2],
+    }  # fmt: skip
+    assert as_json(loop) == "[[...]]"
+    assert check_json(told) is told

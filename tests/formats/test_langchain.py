@@ -11,6 +11,7 @@ from toolcrib import (
     ApprovalRequiredError,
     InvalidArgumentsError,
     ToolFailedError,
+    ToolNotFoundError,
     ToolRegistry,
     ToolResult,
     ToolTimeoutError,
@@ -122,6 +123,23 @@ async def test_the_guards_of_a_registry_stay() -> None:
     [checked] = ToolRegistry([add]).to_langchain_tools()
     with pytest.raises(InvalidArgumentsError, match="'a'"):
         await checked.ainvoke({"a": "one"})
+
+
+async def test_a_registry_raises_what_the_tool_alone_raises() -> None:
+    @tool(timeout_seconds=0.05)
+    async def slow() -> None:
+        """Sleep."""
+        await asyncio.sleep(10)
+
+    registry = ToolRegistry([slow])
+    [kept] = registry.to_langchain_tools()
+    for structured in (to_structured_tool(slow), kept):
+        with pytest.raises(ToolTimeoutError, match="^tool 'slow' passed its deadline") as raised:
+            await structured.ainvoke({})
+        assert raised.value.retryable and not raised.value.still_running
+    registry.remove("slow")
+    with pytest.raises(ToolNotFoundError, match="^no tool is called 'slow'"):
+        await kept.ainvoke({})
 
 
 def test_without_langchain_the_error_says_what_to_install() -> None:

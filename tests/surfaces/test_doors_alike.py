@@ -19,6 +19,7 @@ import pytest
 from tests.surfaces.http.running import RunningService
 
 from toolcrib import Binding, ToolNotFoundError, ToolRegistry, ToolSpec, open_catalogue
+from toolcrib.core.json import as_json
 from toolcrib.settings import load_settings
 
 CODE = '''
@@ -33,6 +34,19 @@ async def add(a: int, b: int = 1) -> int:
 async def broken() -> None:
     """Fail."""
     raise RuntimeError("no luck")
+
+@tool
+async def odd() -> dict:
+    """Return what JSON lacks."""
+    return {"png": b"\\x89PNG\\xff", "half": "a\\ud800", "mean": float("nan")}
+
+@tool
+async def deep() -> list:
+    """Return what nests deeper than anybody can follow."""
+    value: list = []
+    for _ in range(100_000):
+        value = [value]
+    return value
 
 @tool(safety_level="dangerous")
 async def wipe() -> str:
@@ -165,7 +179,8 @@ class Mcp:
             answer = await client.call_tool(name, arguments)
         if answer.is_error:
             return (False, getattr(answer.content[0], "text", ""))
-        return (True, answer.structured_content["result"])
+        content = answer.structured_content
+        return (True, content.get("result", content))
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +193,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
     import door_tools  # type: ignore[import-not-found]
 
     catalogue = open_catalogue(settings=load_settings(running.environment, folder))
-    for name in ("add", "broken", "wipe"):
+    for name in ("add", "broken", "odd", "deep", "wipe"):
         bound = Binding(python=f"door_tools:{name}")
         catalogue.publish(
             getattr(door_tools, name).spec.with_changes(binding=bound, tags=["sums"] if name == "add" else [])
@@ -236,6 +251,13 @@ def test_the_same_search(door: Any) -> None:
 def test_the_same_verdict(door: Any) -> None:
     assert door.stacks("firefox", "soup") is True
     assert door.stacks("firefox", "chrome") is False
+
+
+@every_door_that_can("run")
+def test_a_result_that_json_lacks_is_told_alike(door: Any) -> None:
+    told = as_json(door.run("odd", {})[1])
+    assert told == {"png": "iVBOR_8=", "half": "a?", "mean": "NaN"}
+    assert "nested too deep" in as_json(door.run("deep", {})[1])
 
 
 @every_door_that_can("run")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
@@ -30,12 +31,24 @@ _LONG_NUMBER = re.compile("[0-9]{35}")
 _Path = tuple[Any, ...]
 
 
-def read_json(text: str | bytes) -> Any:
-    """The value of a JSON text from anywhere; ValueError says why it is none."""
+def read_json(text: str | bytes, *, unique_keys: bool = False) -> Any:
+    """The value of a JSON text from anywhere; ValueError says why it is none.
+
+    Of two equal keys in an object the last counts, as everywhere; ``unique_keys`` refuses them.
+    """
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_with_unique_keys if unique_keys else None)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
+
+
+def _with_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in counts.items() if count > 1)
+        raise ValueError(f"the key {twice!r:.60} stands twice in one object")
+    return found
 
 
 def as_json(value: Any) -> Any:

@@ -52,7 +52,8 @@ class ToolResult:
     def to_error(self) -> ToolcribError:
         """The error that a failed call would have raised."""
         kind = kind_for_code(self.error_code) or ToolFailedError
-        error = kind.__new__(kind, self.error or "the tool gave no reason")
+        error = kind.__new__(kind)
+        error.args = (self.error or "the tool gave no reason",)
         for detail in ("argument", "rule", "still_running"):
             if detail in self.metadata:
                 setattr(error, detail, self.metadata[detail])

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import IO, Any, BinaryIO
 
 from toolcrib.core.errors import InvalidBundleError
-from toolcrib.core.json import MAX_RECORD_DEPTH, check_json
+from toolcrib.core.json import MAX_RECORD_DEPTH, check_json, read_json
 from toolcrib.formats.archives import Archive, ArchiveLimits
 
 SPEC, CODE, MANUAL = "spec.json", "tool.zip", "tool.md"
@@ -78,21 +76,12 @@ def read_bundle(file: BinaryIO, code: IO[bytes], limits: BundleLimits | None = N
 def parse_json_object(text: str, what: str) -> dict[str, Any]:
     """A JSON object that every store can keep, no key twice in one object; InvalidBundleError says what is wrong."""
     try:
-        value = check_json(json.loads(text, object_pairs_hook=_without_duplicates), MAX_RECORD_DEPTH)
-    except (ValueError, RecursionError) as error:
+        value = check_json(read_json(text, unique_keys=True), MAX_RECORD_DEPTH)
+    except ValueError as error:
         raise InvalidBundleError(f"{what!r} is not JSON: {error}") from None
     if not isinstance(value, dict):
         raise InvalidBundleError(f"{what!r} must hold a JSON object, not a {type(value).__name__}")
     return value
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        counts = Counter(name for name, _ in pairs)
-        twice = next(name for name, count in counts.items() if count > 1)
-        raise ValueError(f"the key {twice!r} stands twice in one object")
-    return found
 
 
 def _text(archive: Archive, name: str, max_bytes: int) -> str:

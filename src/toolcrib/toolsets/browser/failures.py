@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from toolcrib import MissingDependencyError, ToolcribError, ToolResult
+from toolcrib import MissingDependencyError, ToolcribError, ToolFailedError, ToolResult
 
 
 def playwright_error() -> type[Exception]:
@@ -24,6 +24,7 @@ class BrowserError(ToolcribError):
     """Something went wrong in the browser. ``details`` go into the metadata of the result."""
 
     code = "browser_failed"
+    answer = ToolFailedError.answer
     recoverable = True
 
     def __init_subclass__(cls, *, code: str, retryable: bool = False) -> None:
