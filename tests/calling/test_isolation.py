@@ -13,9 +13,10 @@ import pytest
 from tests.support.timing import quickest
 from tests.support.waiting import until, wait_until
 
-from toolcrib import ToolBusyError, ToolContext, ToolFailedError, ToolRegistry, ToolTimeoutError, tool
+from toolcrib import AddressRules, ToolBusyError, ToolContext, ToolFailedError, ToolRegistry, ToolTimeoutError, tool
 from toolcrib.calling.process import run_in_process
 from toolcrib.calling.thread import MAX_ABANDONED, ThreadRunner
+from toolcrib.core.addresses import fence
 from toolcrib.core.tool import Tool
 
 
@@ -283,15 +284,52 @@ asyncio.run(tool(isolation="process", timeout_seconds=60)(spin).execute())
 
 
 @pytest.mark.parametrize("pauses", [0, 1])
-async def test_an_async_tool_that_blocks_past_its_deadline_is_late_although_it_ended(pauses: int) -> None:
+@pytest.mark.parametrize("fate", ["returns", "raises"])
+async def test_an_async_tool_that_blocks_past_its_deadline_is_late_although_it_ended(pauses: int, fate: str) -> None:
     @tool(timeout_seconds=0.05)
     async def stubborn() -> str:
         """Keeps the loop to itself."""
         for _ in range(pauses):
             await asyncio.sleep(0)
         time.sleep(0.1)
+        if fate == "raises":
+            raise ValueError("no luck")
         return "done"
 
     result = await ToolRegistry([stubborn]).execute("stubborn")
     assert (result.success, result.error_code, result.metadata["still_running"]) == (False, "timeout", False)
-    assert "it blocked the event loop and ended by itself after" in (result.error or "")
+    assert "it could not be stopped and ended by itself after" in (result.error or "")
+
+
+@pytest.mark.parametrize("fate", ["returns", "raises"])
+async def test_a_tool_that_catches_its_cancellation_was_not_stopped(fate: str) -> None:
+    @tool(timeout_seconds=0.05)
+    async def stubborn() -> str:
+        """Goes on when it is told to stop."""
+        try:
+            await asyncio.sleep(10)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.05)
+        if fate == "raises":
+            raise ValueError("no luck")
+        return "done"
+
+    result = await ToolRegistry([stubborn]).execute("stubborn")
+    assert (result.success, result.error_code) == (False, "timeout")
+    assert "it could not be stopped and ended by itself after" in (result.error or "")
+
+
+@pytest.mark.parametrize("isolation", ["inline", "thread", "process"])
+async def test_the_address_rules_in_force_go_with_the_call(isolation: str) -> None:
+    def judged(url: str) -> str:
+        """Ask."""
+        return AddressRules.in_force().refusal_of_url(url)
+
+    async def judged_here(url: str) -> str:
+        """Ask."""
+        return judged(url)
+
+    asked = tool(isolation=isolation)(judged_here if isolation == "inline" else judged)
+    with fence(AddressRules(public_only=True)):
+        assert "not a public address" in await asked.execute({"url": "http://127.0.0.1/"})
+    assert await asked.execute({"url": "http://127.0.0.1/"}) == ""

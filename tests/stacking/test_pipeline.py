@@ -13,9 +13,14 @@ import pytest
 from tests.stacking.bricks import BRICKS, Fetch, Keep, LivePage, OtherFetch, ReadWhenFree, Through
 from tests.support.waiting import until
 from toolcrib import ToolRegistry
+from toolcrib.adapters.audit.memory import MemoryAudit
 from toolcrib.bootstrap import open_catalogue
+from toolcrib.calling.authorising import Authoriser
+from toolcrib.calling.call import Calls
+from toolcrib.calling.recording import Recorder
 from toolcrib.core.errors import (
     ConflictError,
+    DeniedError,
     IncompatibleError,
     InvalidArgumentsError,
     MissingConfigError,
@@ -24,6 +29,7 @@ from toolcrib.core.errors import (
     ToolFailedError,
     ToolNotFoundError,
 )
+from toolcrib.ports import Decision, PolicyRequest
 from toolcrib.settings import Settings
 from toolcrib.stacking import Pipeline, Progress, Record, Request, Stored
 
@@ -410,6 +416,30 @@ async def test_a_file_that_is_no_journal_is_refused_and_kept(tmp_path: Path) -> 
 
 
 # As a tool
+
+
+class NoReader:
+    remote = False
+
+    def decide(self, request: PolicyRequest) -> Decision:
+        return Decision(request.tool != "read", "no reading")
+
+
+@pytest.mark.parametrize("policy", [None, NoReader()])
+async def test_the_steps_are_asked_for_and_recorded_as_any_call(policy: NoReader | None) -> None:
+    audit = MemoryAudit()
+    calls = Calls(ToolRegistry().get, authoriser=Authoriser(policy), recorder=Recorder(audit))
+    run = pipeline().run(["https://site/1"], calls=calls)
+    if policy is None:
+        assert (await run).ok
+    else:
+        with pytest.raises(DeniedError, match="does not let an anonymous caller run 'read': no reading"):
+            await run
+        assert not Fetch.asked
+    events = [(event.tool, event.action, event.outcome) for event in reversed(audit.events())]
+    ended = "refused" if policy else "done"
+    names = ("fetch", "read", "keep")
+    assert sorted(events) == sorted((name, "run", outcome) for name in names for outcome in ("attempt", ended))
 
 
 async def test_a_pipeline_is_a_tool() -> None:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import inspect
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.blocking import ask, in_thread
-from toolcrib.calling.recording import Recorder, outcome_of
+from toolcrib.calling.recording import Recorder, Targets, outcome_of
 from toolcrib.core.context import NO_CONTEXT, ToolContext
 from toolcrib.core.errors import UNEXPECTED, ApprovalRequiredError, InvalidArgumentsError, ToolcribError
 from toolcrib.core.result import ToolResult
@@ -61,10 +62,8 @@ class Calls:
                 else:
                     attempt = recorder.begin(((name, "run"),), context.principal)
             tool = self.resolve(name) if not self.remote else await in_thread(self.resolve, name)
-            if self.authoriser is not None:
-                await self._authorise(self.authoriser, tool.spec, context)
-            if tool.spec.safety_level.rank > self.highest_safety_level.rank:
-                await self._ask_approval(tool.spec, arguments)
+            if self.authoriser is not None or tool.spec.safety_level.rank > self.highest_safety_level.rank:
+                await self._admit(tool.spec, arguments, context)
             checked = tool.validate(arguments)
             run = tool.runner if not self.layers else self._layered(tool.runner)
             value = await run(tool, checked, context)
@@ -91,6 +90,31 @@ class Calls:
                 await waiting
         return result
 
+    @asynccontextmanager
+    async def admitted(self, specs: Sequence[ToolSpec], context: ToolContext = NO_CONTEXT) -> AsyncIterator[None]:
+        """Around tools that run together, such as the steps of a pipeline: each is admitted, and all of it recorded.
+
+        Raises what says no to any of them, before anything runs.
+        """
+        recorder, attempt = self.recorder, None
+        if recorder is not None:
+            targets: Targets = tuple((spec.name, "run") for spec in specs)
+            attempt = await ask(recorder, recorder.begin, targets, context.principal)
+        outcome, detail = outcome_of(None), ""
+        try:
+            for spec in specs:
+                await self._admit(spec, None, context)
+            yield
+        except ToolcribError as error:
+            outcome, detail = outcome_of(error.code), error.code
+            raise
+        except BaseException as error:
+            outcome, detail = "crashed", type(error).__name__
+            raise
+        finally:
+            if attempt is not None and (waiting := self._end(attempt, outcome, detail)):
+                await waiting
+
     def _end(self, attempt: list[AuditEvent], outcome: Outcome, detail: str) -> Awaitable[None] | None:
         """Recorded when this returns None; if the audit is remote, when what it returns has been awaited."""
         assert self.recorder is not None
@@ -103,6 +127,12 @@ class Calls:
         for layer in reversed(self.layers):
             run = layer(run)
         return run
+
+    async def _admit(self, spec: ToolSpec, arguments: Mapping[str, Any] | None, context: ToolContext) -> None:
+        if self.authoriser is not None:
+            await self._authorise(self.authoriser, spec, context)
+        if spec.safety_level.rank > self.highest_safety_level.rank:
+            await self._ask_approval(spec, arguments)
 
     async def _authorise(self, authoriser: Authoriser, spec: ToolSpec, context: ToolContext) -> None:
         principal = Principal(context.principal, roles=context.roles)

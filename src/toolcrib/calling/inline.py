@@ -34,11 +34,11 @@ async def run_async_inline(tool: Tool, arguments: dict[str, Any], context: ToolC
     """
     keywords = tool.keywords(arguments, context)
     seconds = tool.spec.timeout_seconds
+    started = time.monotonic()
     try:
         awaitable = tool.function(**keywords)
         if seconds is None:
             return await awaitable
-        started = time.monotonic()
         if type(awaitable) is types.CoroutineType:
             try:
                 waiting_on = awaitable.send(None)
@@ -47,14 +47,17 @@ async def run_async_inline(tool: Tool, arguments: dict[str, Any], context: ToolC
                 return done.value
             awaitable = _resumed(awaitable, waiting_on)
         return await _within(seconds, started, awaitable, tool.spec.name)
-    except ToolcribError:
+    except ToolTimeoutError:
         raise
     except (Exception, SystemExit) as error:
+        if seconds is not None:
+            _refuse_late(tool.spec.name, seconds, started)
+        if isinstance(error, ToolcribError):
+            raise
         raise as_failure(tool.spec.name, error) from error
 
 
 async def _within(seconds: float, started: float, awaitable: Any, name: str) -> Any:
-    value = None
     scope = asyncio.timeout(max(0.0, started + seconds - time.monotonic()))
     try:
         async with scope:
@@ -62,17 +65,16 @@ async def _within(seconds: float, started: float, awaitable: Any, name: str) -> 
     except TimeoutError:
         if not scope.expired():
             raise
-    if scope.expired():  # also where the tool caught its cancellation and came back with a value
-        raise ToolTimeoutError(name, seconds)
+        raise ToolTimeoutError(name, seconds) from None
     _refuse_late(name, seconds, started)
     return value
 
 
 def _refuse_late(name: str, seconds: float, started: float) -> None:
-    """A tool that never let the loop run could not be stopped; it is late all the same."""
+    """A tool that never let the loop run, or caught its cancellation, ended by itself; it is late all the same."""
     elapsed = time.monotonic() - started
     if elapsed > seconds:
-        raise ToolTimeoutError(name, seconds, blocked=elapsed)
+        raise ToolTimeoutError(name, seconds, ended_after=elapsed)
 
 
 @types.coroutine

@@ -31,6 +31,7 @@ from typing import Any
 
 from toolcrib.calling.failures import as_failure
 from toolcrib.calling.threads import Job
+from toolcrib.core.addresses import AddressRules
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import InvalidArgumentsError, ToolFailedError, ToolTimeoutError
 from toolcrib.core.tool import Tool
@@ -141,7 +142,7 @@ class ProcessRunner:
 
     def _message(self, tool: Tool, keywords: dict[str, Any]) -> bytes:
         try:
-            return pickle.dumps((_reference(tool.function), keywords))
+            return pickle.dumps((_reference(tool.function), keywords, AddressRules.in_force() or None))
         except Exception as error:  # pickling runs arbitrary __reduce__ methods
             raise InvalidArgumentsError(
                 f"the call of {tool.name!r} cannot be sent to another process: {error}", tool=tool.name

@@ -2,7 +2,8 @@
 
 Messages are pickles of plain tuples over one socket:
 
-    parent -> worker   (function, keywords)      function: ("name", module, qualified name) or ("pickle", bytes)
+    parent -> worker   (function, keywords, address rules in force or None)
+                       function: ("name", module, qualified name) or ("pickle", bytes)
     worker -> parent   ("value", value) | ("error", pickle of the exception or None, type name, text, traceback)
 """
 
@@ -17,6 +18,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -30,13 +32,13 @@ def main(call_fd: int, life_fd: int) -> None:
     functions: Functions = {}
     while True:
         try:
-            function, keywords = pickle.loads(calls.recv_bytes())
+            function, keywords, rules = pickle.loads(calls.recv_bytes())
         except EOFError:
             return
         except Exception as error:
             calls.send_bytes(_failure(error))
             continue
-        calls.send_bytes(_answer(functions, function, keywords))
+        calls.send_bytes(_answer(functions, function, keywords, rules))
 
 
 def _die_with_parent(fd: int) -> None:
@@ -45,18 +47,29 @@ def _die_with_parent(fd: int) -> None:
     os._exit(1)
 
 
-def _answer(functions: Functions, function: tuple[Any, ...], keywords: dict[str, Any]) -> bytes:
+def _answer(functions: Functions, function: tuple[Any, ...], keywords: dict[str, Any], rules: Any) -> bytes:
     try:
         if function not in functions:
             functions[function] = _load(function)
-        value = functions[function](**keywords)
-        if inspect.isawaitable(value):
-            import asyncio  # slow to import, and most tools here are plain functions
-
-            value = asyncio.run(_awaited(value))
-        return _dumped(("value", value))
+        with nullcontext() if rules is None else _fence(rules):
+            return _dumped(("value", _called(functions[function], keywords)))
     except BaseException as error:
         return _failure(error)
+
+
+def _fence(rules: Any) -> AbstractContextManager[None]:
+    from toolcrib.core.addresses import fence  # as the rules themselves, only if there are any
+
+    return fence(rules)
+
+
+def _called(function: Callable[..., Any], keywords: dict[str, Any]) -> Any:
+    value = function(**keywords)
+    if inspect.isawaitable(value):
+        import asyncio  # slow to import, and most tools here are plain functions
+
+        return asyncio.run(_awaited(value))
+    return value
 
 
 async def _awaited(value: Any) -> Any:

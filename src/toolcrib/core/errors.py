@@ -186,17 +186,17 @@ class UnauthenticatedError(DeniedError):
 class ToolTimeoutError(ToolcribError, TimeoutError):
     """``still_running`` is true if nobody could stop the code: a thread.
 
-    ``blocked`` is how long it kept the event loop from stopping it, if it did: it ended late, and its result is gone.
+    ``ended_after`` is how long it took if it blocked the event loop or caught its cancellation: its result is gone.
     """
 
     code = "timeout"
     answer = Answer(504, -32008, Exit.FAILED, "Tool passed its deadline", after_start=True)
     retryable = True
 
-    def __init__(self, name: str, seconds: float, *, still_running: bool = False, blocked: float = 0.0) -> None:
+    def __init__(self, name: str, seconds: float, *, still_running: bool = False, ended_after: float = 0.0) -> None:
         fate = "its thread is still running" if still_running else "it was stopped"
-        if blocked:
-            fate = f"it blocked the event loop and ended by itself after {blocked:.3g} s"
+        if ended_after:
+            fate = f"it could not be stopped and ended by itself after {ended_after:.3g} s"
         super().__init__(f"tool {name!r} passed its deadline of {seconds:g} s; {fate}")
         self.name = name
         self.seconds = seconds

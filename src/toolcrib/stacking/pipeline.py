@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, closing
+from contextlib import AsyncExitStack, closing, nullcontext
 from pathlib import Path
 from typing import Any
 
+from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.call import Calls
 from toolcrib.core.addresses import AddressRules
 from toolcrib.core.errors import InvalidArgumentsError, ToolFailedError, ToolNotFoundError
 from toolcrib.core.spec import ToolSpec
@@ -79,7 +81,8 @@ class Pipeline:
 
     def check(self) -> PipelineReport:
         """Judge the pairs, the item types that meet, the packages and the keys. Only reads."""
-        return self._check(*self._make())
+        bricks, substitutes = self._make()
+        return self._check(bricks, substitutes, self._specs(bricks, substitutes))
 
     async def run(
         self,
@@ -90,34 +93,40 @@ class Pipeline:
         on_item: Callable[[Item], None] | None = None,
         allow: Callable[[str], bool] | None = None,
         stop: asyncio.Event | None = None,
+        calls: Calls | None = None,
     ) -> RunReport:
         """Fetch, read and store from ``start``, or from the addresses of the definition.
 
         Raises before anything is fetched if ``check()`` finds a problem. With a ``journal`` a run that was
         killed is taken up where it ended. ``on_item`` receives what comes out at the end. An address is fetched if
         the definition's ``allow_hosts``, the address rules in force and ``allow`` let it. Setting ``stop`` ends the
-        run after the requests under way; cancelling ends it at once.
+        run after the requests under way; cancelling ends it at once. With ``calls`` the tools of the steps are asked
+        for, approved and recorded as any call is.
         """
         bricks, substitutes = self._make()
-        if self._specs_of is None:
-            self._check(bricks, substitutes).raise_first()
-        else:  # a catalogue may be far away
-            (await asyncio.to_thread(self._check, bricks, substitutes)).raise_first()
+        specs = await in_thread(self._specs, bricks, substitutes)  # a catalogue may be far away
+        self._check(bricks, substitutes, specs).raise_first()
+        async with nullcontext() if calls is None else calls.admitted(list(specs.values())):
+            return await self._run(
+                bricks, substitutes, start, journal, on_progress=on_progress, on_item=on_item, allow=allow, stop=stop
+            )
+
+    async def _run(
+        self,
+        bricks: Sequence[AnyBrick],
+        substitutes: Sequence[tuple[str, AnyBrick]],
+        start: Start | None,
+        journal: str | Path | None,
+        *,
+        allow: Callable[[str], bool] | None,
+        **options: Any,
+    ) -> RunReport:
         addresses = _requests(self._start(start))
         ending = threading.Event()
         stages, steps = self._stages(bricks, substitutes, ending.is_set)
         kept = journal or self.definition.journal
         with closing(Journal(Path(kept) if kept else None, self.definition.digest)) as notes:
-            run = Run(
-                stages,
-                notes,
-                self.recovery,
-                self.definition,
-                refusal=self._refusal(allow),
-                on_progress=on_progress,
-                on_item=on_item,
-                stop=stop,
-            )
+            run = Run(stages, notes, self.recovery, self.definition, refusal=self._refusal(allow), **options)
             run.report.steps = [step.statistics for step in steps]
             async with AsyncExitStack() as closers:
                 for step in reversed(steps):
@@ -202,11 +211,19 @@ class Pipeline:
         substitutes = [(kind, self._brick(one.tool, one.config)) for kind, one in self.recovery.substitutes]
         return bricks, substitutes
 
-    def _check(self, bricks: list[AnyBrick], substitutes: list[tuple[str, AnyBrick]]) -> PipelineReport:
+    def _specs(self, bricks: Sequence[AnyBrick], substitutes: Sequence[tuple[str, AnyBrick]]) -> Mapping[str, ToolSpec]:
+        """What is known of each tool, by name: the catalogue's word counts, then the brick's own."""
+        own = {brick.spec.name: brick.spec for brick in (*bricks, *(brick for _, brick in substitutes))}
+        return own if self._specs_of is None else {**own, **self._specs_of(own)}
+
+    def _check(
+        self,
+        bricks: Sequence[AnyBrick],
+        substitutes: Sequence[tuple[str, AnyBrick]],
+        specs: Mapping[str, ToolSpec],
+    ) -> PipelineReport:
         others = [brick for _, brick in substitutes]
-        own = {brick.spec.name: brick.spec for brick in (*bricks, *others)}
-        kept = self._specs_of(own) if self._specs_of is not None else {}
-        return check_bricks(self.name, bricks, others, {**own, **kept}, strict=self.definition.strict)
+        return check_bricks(self.name, bricks, others, specs, strict=self.definition.strict)
 
     def _refusal(self, allow: Callable[[str], bool] | None) -> Callable[[str], str]:
         """A function that says why an address may not be fetched; empty if it may."""

@@ -12,6 +12,9 @@ import pytest
 from tests.surfaces.cli.conftest import BIN, Cli, one_sentence
 from tests.surfaces.cli.test_program import terminal
 
+from toolcrib.bootstrap import open_system
+from toolcrib.settings import load_settings
+
 
 class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
@@ -95,6 +98,24 @@ def test_a_pipeline_is_run_and_its_rows_come_out(cli: Cli, site: str):
     assert sorted(row["title"] for row in rows) == ["Book 0", "Book 1", "Book 2", "Book 3"]
     piped = cli("pipeline", "run", "books.json", "-o", "-")
     assert len([json.loads(line) for line in piped.out.splitlines()]) == 4
+
+
+def test_the_policy_and_the_audit_know_of_every_step(cli: Cli, site: str, monkeypatch: pytest.MonkeyPatch):
+    file = pipeline(site, "httpx", "parsel")
+    assert cli("pipeline", "run", file).status == 0
+    Path("rules.cedar").write_text(
+        'permit(principal, action, resource);forbid(principal, action == Action::"run", resource == Tool::"parsel");'
+    )
+    monkeypatch.setenv("TOOLCRIB_POLICY", "cedar")
+    monkeypatch.setenv("TOOLCRIB_POLICY_FILE", "rules.cedar")
+    refused = cli("pipeline", "run", file)
+    assert refused.status == 5
+    assert "run 'parsel'" in one_sentence(refused)
+    with open_system(load_settings()) as system:
+        assert system.audit is not None
+        outcomes = {(event.tool, event.outcome) for event in system.audit.events(action="run")}
+    tools, ends = ("httpx", "parsel"), ("attempt", "done", "refused")
+    assert outcomes == {(tool, outcome) for tool in tools for outcome in ends}
 
 
 def test_a_request_that_fails_is_status_1(cli: Cli, site: str):

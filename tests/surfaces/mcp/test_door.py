@@ -9,7 +9,7 @@ import httpx
 import pytest
 from tests.surfaces.http.running import RunningService
 
-from toolcrib import Binding, ToolRegistry, ToolSpec, tool
+from toolcrib import Binding, StoreError, ToolRegistry, ToolSpec, tool
 from toolcrib.adapters.audit.memory import MemoryAudit
 from toolcrib.adapters.stores.memory import MemoryStore
 from toolcrib.calling.call import Calls
@@ -117,6 +117,20 @@ async def test_many_tools_come_in_pages() -> None:
             page = await client.list_tools(cursor=page.next_cursor)
             names.extend(each.name for each in page.tools)
     assert names == [f"t{n}" for n in range(450)]
+
+
+async def test_an_error_that_is_no_result_has_its_json_rpc_code() -> None:
+    from mcp import Client, MCPError
+
+    class Gone(MemoryStore):
+        def query(self, *_: Any, **__: Any) -> Any:
+            raise StoreError("the store is gone")
+
+    catalogue = Catalogue(Gone(), bind=lambda spec: as_tool(add))
+    async with Client(build_server(Toolbox(Calls(catalogue.tool), catalogue=catalogue))) as client:
+        with pytest.raises(MCPError, match="the store is gone") as raised:
+            await client.list_tools()
+    assert raised.value.code == StoreError.answer.rpc
 
 
 async def test_over_standard_input_and_output(tmp_path: Path) -> None:

@@ -244,6 +244,14 @@ async def test_a_dangerous_tool_does_not_simply_run(client: httpx.AsyncClient) -
     assert (refused.status_code, refused.json()["error_code"]) == (403, "approval_required")
 
 
+@pytest.mark.parametrize("name", ["nobody", "!!"])
+async def test_a_run_of_what_is_not_there_is_on_record(client: httpx.AsyncClient, name: str) -> None:
+    answer = await client.post(f"/tools/{name}/run", json={})
+    assert (answer.status_code, answer.json()["code"]) == (404, "tool_not_found")
+    runs = (await client.get("/audit", params={"tool": name})).json()
+    assert [event["outcome"] for event in runs] == ["failed", "attempt"]
+
+
 async def test_the_audit_has_every_write_and_run(client: httpx.AsyncClient) -> None:
     await create(client, python_tool("shout", input=TEXT_IN))
     await client.put("/tools/shout", json={"tool_type": "x"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +16,7 @@ from toolcrib.surfaces.cli.invocation import Invocation, JsonOption, StoreOption
 from toolcrib.surfaces.cli.output import complain, print_json, print_table, printable
 
 if TYPE_CHECKING:
-    from toolcrib.core.spec import ToolSpec
+    from toolcrib.bootstrap import System
     from toolcrib.stacking import Item, Pipeline, Progress, RunReport
 
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A pipeline in JSON or TOML.", show_default=False)]
@@ -32,7 +32,8 @@ def register(app: typer.Typer) -> None:
 def check(ctx: typer.Context, file: FileArgument, store: StoreOption = "", as_json: JsonOption = False) -> None:
     """Say whether a pipeline can run: its pairs, the types that meet, its packages and its keys."""
     invoked = invocation(ctx, store, as_json)
-    report = _load(invoked, file).check()
+    with invoked.system() as system:
+        report = _load(system, file).check()
     if invoked.wants_json:
         print_json({"ok": report.ok, "tools": report.tools, "problems": report.problems, "joints": report.joints})
     else:
@@ -59,12 +60,16 @@ def run(
 ) -> None:
     """Run a pipeline with a progress bar. Exits with 1 if a request failed."""
     import asyncio
+    from dataclasses import replace
+
+    from toolcrib.surfaces.cli.running import approval
 
     invoked = invocation(ctx, store, as_json)
-    pipeline = _load(invoked, file)
-    with _items_to(output) as on_item, _progress() as on_progress:
+    with invoked.system() as system, _items_to(output) as on_item, _progress() as on_progress:
+        calls = replace(system.calls, approve=approval(yes=False))
+        pipeline = _load(system, file)
         report = asyncio.run(
-            pipeline.run(start or None, journal=journal or None, on_progress=on_progress, on_item=on_item)
+            pipeline.run(start or None, journal=journal or None, on_progress=on_progress, on_item=on_item, calls=calls)
         )
     if output != "-":
         _print_report(invoked, report)
@@ -73,16 +78,11 @@ def run(
     raise typer.Exit(0 if report.ok else Exit.NO)
 
 
-def _load(invoked: Invocation, file: str) -> Pipeline:
+def _load(system: System, file: str) -> Pipeline:
     """The pipeline, which stacks as the tools in the store say: what ``tools check-compat`` refuses, it is refused."""
-    from toolcrib.settings import load_settings
     from toolcrib.toolsets.scraping import load_pipeline
 
-    def specs_of(names: Iterable[str]) -> dict[str, ToolSpec]:
-        with invoked.catalogue() as catalogue:
-            return catalogue.specs_of(names)
-
-    return load_pipeline(file, secrets=load_settings().secrets, specs_of=specs_of)
+    return load_pipeline(file, secrets=system.settings.secrets, specs_of=system.catalogue.specs_of)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
 from toolcrib import __version__
-from toolcrib.core.errors import MissingDependencyError
+from toolcrib.core.errors import MissingDependencyError, ToolcribError
 from toolcrib.core.roles import NOBODY, Principal
 from toolcrib.formats import handover, render_result
 from toolcrib.surfaces.http.gate import PRINCIPAL
@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 def build_server(toolbox: Toolbox) -> Server:
     """An MCP server of the toolbox's tools."""
     try:
-        from mcp import types
+        from mcp import MCPError, types
         from mcp.server import Server
     except ImportError:
         raise MissingDependencyError("the MCP SDK", extra="mcp") from None
 
     async def list_tools(context: ServerRequestContext, params: PaginatedRequestParams | None) -> ListToolsResult:
-        specs, cursor = await toolbox.page(params.cursor if params is not None else None, _principal(context))
+        try:
+            specs, cursor = await toolbox.page(params.cursor if params is not None else None, _principal(context))
+        except ToolcribError as error:
+            raise MCPError(error.answer.rpc, str(error)) from error
         tools = [types.Tool.model_validate(definition) for definition in handover(specs, "mcp").definitions]
         return types.ListToolsResult(tools=tools, next_cursor=cursor)
 

@@ -19,7 +19,7 @@ from toolcrib.surfaces.rest.service import Service
 
 async def run_tool(service: Service, request: Request) -> Response:
     """A ToolResult comes back whatever happened to the call, unless there is no such tool."""
-    name = parameters.tool_id(request)
+    name: str = request.path_params["tool_id"]  # a name that no tool can have is a call too, and goes on record
     body = await read_object(request, service.limits)
     unknown = next((key for key in body if key != "arguments"), None)
     if unknown is not None:
