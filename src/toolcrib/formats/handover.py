@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolcrib.core.errors import ExportError, ToolNotFoundError
+from toolcrib.core.errors import ToolNotFoundError
 from toolcrib.core.spec import ToolSpec
-from toolcrib.formats import anthropic, compact, gemini, mcp, openai, openapi, prompt
-from toolcrib.formats.naming import ANY_NAME, NameRule, exported_names
+from toolcrib.formats import openapi
+from toolcrib.formats.naming import exported_names
 from toolcrib.formats.provider import Loss
+from toolcrib.formats.table import format_named
 
 
 @dataclass(frozen=True)
@@ -33,35 +34,12 @@ class Handover:
         return self.names[exported_name]
 
 
-@dataclass(frozen=True)
-class _Format:
-    title: str
-    names: NameRule
-    definition: Callable[[ToolSpec, str, list[Loss]], dict[str, Any]]
-    """One tool under its exported name; what cannot be said goes into the list."""
-
-
-_FORMATS = {
-    "openai": _Format("OpenAI", openai.NAMES, openai.definition),
-    "openrouter": _Format("OpenRouter", openai.NAMES, openai.openrouter_definition),
-    "anthropic": _Format("Anthropic", anthropic.NAMES, anthropic.definition),
-    "gemini": _Format("Gemini", gemini.NAMES, gemini.definition),
-    "mcp": _Format("MCP", mcp.NAMES, mcp.definition),
-    "openapi": _Format("OpenAPI", ANY_NAME, openapi.definition),
-    "compact": _Format("the compact form", ANY_NAME, compact.definition),
-    "prompt": _Format("a prompt", ANY_NAME, prompt.definition),
-}
-
-FORMATS: tuple[str, ...] = tuple(_FORMATS)
-"""The formats that :func:`handover` knows."""
-
-
 def handover(specs: Iterable[ToolSpec], format: str) -> Handover:
     """``specs`` as ``format`` takes them, one definition each and in their order; "openapi" is one document.
 
     Raises ExportError if the format is unknown, or if two tools would share an exported name.
     """
-    form = _format(format)
+    form = format_named(format)
     specs = list(specs)
     names = exported_names(specs, form.names, form.title)
     losses: list[Loss] = []
@@ -80,15 +58,9 @@ def tool_called(names: Iterable[str], format: str, exported_name: str) -> str:
 
     What :meth:`Handover.resolve` says, for a caller who has tools and no handover at hand.
     """
-    rule = _format(format).names
+    rule = format_named(format).names
     known = list(names)
     for name in known:
         if rule.apply(name) == exported_name:
             return name
     raise ToolNotFoundError(exported_name, known)
-
-
-def _format(name: str) -> _Format:
-    if name not in _FORMATS:
-        raise ExportError(f"there is no format {name!r}; there are {', '.join(map(repr, FORMATS))}")
-    return _FORMATS[name]

@@ -40,7 +40,7 @@ def export(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="toolcrib, brain, openai, openrouter, anthropic, gemini, mcp, openapi, compact or prompt.",
+            help="toolcrib, brain, or a provider's, such as openai; a wrong one is answered with all of them.",
             autocompletion=_formats,
         ),
     ] = OWN,
@@ -79,7 +79,7 @@ def import_tools(
     format: Annotated[
         str,
         typer.Option(
-            "--format", metavar="FORMAT", help="toolcrib, brain, toolsdb, openai, anthropic, gemini or mcp; auto tells."
+            "--format", metavar="FORMAT", help="toolcrib, brain, toolsdb, or a provider's, such as openai; auto tells."
         ),
     ] = "auto",
     replace: Annotated[bool, typer.Option("--replace", help="Write over tools of the same name.")] = False,
@@ -117,7 +117,7 @@ def _unwrapped(data: Any) -> Any:
 
 def _reader(format: str) -> Callable[[Any], ToolSpec]:
     if format == "auto":
-        return lambda item: _reader(recognised(item))(item)
+        return lambda item: _reader(_recognised(item))(item)
     if format in (OWN, BRAIN):
         return Invocation(format).parse
     if format == "toolsdb":
@@ -129,14 +129,9 @@ def _reader(format: str) -> Callable[[Any], ToolSpec]:
     return lambda item: from_definition(format, item)
 
 
-_MARKS = {"function": "openai", "input_schema": "anthropic", "inputSchema": "mcp", "tool_id": "toolsdb",
-          "parametersJsonSchema": "gemini"}  # fmt: skip
+def _recognised(item: Any) -> str:
+    from toolcrib.formats import recognise_format
 
-
-def recognised(item: Any) -> str:
-    """The shape that a definition is in, told by the key that only that shape has."""
-    if isinstance(item, dict):
-        for mark, shape in _MARKS.items():
-            if mark in item:
-                return shape
-    return OWN
+    if not isinstance(item, dict):
+        return OWN
+    return "toolsdb" if "tool_id" in item else recognise_format(item) or OWN

@@ -1,0 +1,69 @@
+"""Every format that tools are handed over in: one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from toolcrib.core.errors import ExportError
+from toolcrib.core.result import ToolResult
+from toolcrib.core.spec import ToolSpec
+from toolcrib.formats import anthropic, compact, gemini, mcp, openai, openapi, prompt
+from toolcrib.formats.naming import ANY_NAME, NameRule
+from toolcrib.formats.provider import Call, Loss
+
+
+class Provider(Protocol):
+    """What a module offers whose models call tools."""
+
+    def from_definition(self, given: Mapping[str, Any]) -> ToolSpec: ...
+
+    def parse_call(self, call: Mapping[str, Any]) -> Call: ...
+
+    def render_result(self, call_id: str, result: ToolResult, name: str) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class Format:
+    title: str
+    names: NameRule
+    definition: Callable[[ToolSpec, str, list[Loss]], dict[str, Any]]
+    """One tool under its exported name; what cannot be said goes into the list."""
+    provider: Provider | None = None
+    mark: str = ""
+    """A key that only this format's definitions have, if there is one."""
+
+
+_FORMATS = {
+    "openai": Format("OpenAI", openai.NAMES, openai.definition, openai, "function"),
+    "openrouter": Format("OpenRouter", openai.NAMES, openai.openrouter_definition, openai),
+    "anthropic": Format("Anthropic", anthropic.NAMES, anthropic.definition, anthropic, "input_schema"),
+    "gemini": Format("Gemini", gemini.NAMES, gemini.definition, gemini, "parametersJsonSchema"),
+    "mcp": Format("MCP", mcp.NAMES, mcp.definition, mcp, "inputSchema"),
+    "openapi": Format("OpenAPI", ANY_NAME, openapi.definition),
+    "compact": Format("the compact form", ANY_NAME, compact.definition),
+    "prompt": Format("a prompt", ANY_NAME, prompt.definition),
+}
+
+FORMATS: tuple[str, ...] = tuple(_FORMATS)
+"""The formats that tools can be handed over in."""
+
+
+def format_named(name: str) -> Format:
+    if name not in _FORMATS:
+        raise ExportError(f"there is no format {name!r}; there are {', '.join(map(repr, FORMATS))}")
+    return _FORMATS[name]
+
+
+def provider_named(name: str) -> Provider:
+    found = _FORMATS.get(name)
+    if found is None or found.provider is None:
+        known = ", ".join(repr(each) for each, form in _FORMATS.items() if form.provider)
+        raise ExportError(f"models do not call tools in the format {name!r}; they do in {known}")
+    return found.provider
+
+
+def recognise_format(definition: Mapping[str, Any]) -> str | None:
+    """The format of a definition, told by the key that only that format has."""
+    return next((name for name, form in _FORMATS.items() if form.mark and form.mark in definition), None)
