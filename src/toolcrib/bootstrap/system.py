@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -117,6 +117,11 @@ class System:
             recorder=None if audit is None else Recorder(audit),
             remote=self.catalogue.remote,
         )
+
+    @cached_property
+    def local_calls(self) -> Calls:
+        """The one way to call every tool of this machine, by the same rules."""
+        return replace(self.calls, resolve=self.find_tool)
 
     @cached_property
     def plugins(self) -> ToolRegistry:

@@ -54,7 +54,7 @@ def run(
     invoked = invocation(ctx, store, as_json)
     with invoked.system() as system, fence(address_rules(system.settings)):
         given = {**_json_object(arguments), **_typed(system, name, ctx.args)}
-        calls = replace(system.calls, resolve=system.find_tool, approve=approval(yes))
+        calls = replace(system.local_calls, approve=approval(yes))
         result = asyncio.run(calls.execute(name, given))
     raise typer.Exit(tell(invoked, result))
 
