@@ -61,8 +61,8 @@ class Settings(BaseSettings):
     data_dir: str = _set("", "The folder for everything that is kept; by default toolcrib in the user's data folder.")
     store: str = _set(
         "",
-        "Where the tools are: memory:, json:///path, sqlite:///path or mongodb://...; "
-        "by default a SQLite file in data_dir.",
+        "Where the tools are: memory:, json:///path, sqlite:///path, mongodb://... or brain:///path (brain: alone is "
+        "brain_file); by default a SQLite file in data_dir.",
     )
     blobs: str = _set(
         "",
@@ -162,11 +162,13 @@ class Settings(BaseSettings):
 
     @property
     def store_url(self) -> str:
-        return self.store or f"sqlite://{quote(str((self.data_folder / 'toolcrib.db').absolute()))}"
+        if self.store == "brain:":
+            return file_url("brain", Path(self.brain_file).expanduser())
+        return self.store or file_url("sqlite", self.data_folder / "toolcrib.db")
 
     @property
     def blobs_url(self) -> str:
-        return self.blobs or f"file://{quote(str((self.data_folder / 'blobs').absolute()))}"
+        return self.blobs or file_url("file", self.data_folder / "blobs")
 
     @property
     def service_url(self) -> str:
@@ -196,6 +198,11 @@ class Settings(BaseSettings):
             )
             for one in describe()
         ]
+
+
+def file_url(scheme: str, path: Path) -> str:
+    """The address of a file, such as ``sqlite:///path``."""
+    return f"{scheme}://{quote(str(path.absolute()))}"
 
 
 def load_settings(environ: Mapping[str, str] | None = None, folder: Path | None = None) -> Settings:

@@ -94,10 +94,10 @@ async def test_kept_tools_and_plugins_in_one_toolbox(tmp_path: Path) -> None:
             listed = await client.list_tools()
             assert listed.next_cursor is None
             shown = {each.name: each.description for each in listed.tools}
-            assert list(shown) == ["only-kept", "same", "described", "plugin"]
+            assert shown == {"only-kept": "Kept.", "same": "Kept.", "described": "Live.", "plugin": "Live."}
             for name, description in shown.items():
                 answer = await client.call_tool(name, {})
-                assert answer.content[0].text == description.rstrip(".").lower()
+                assert answer.structured_content == {"result": str(description).rstrip(".").lower()}
             assert (await client.call_tool("nobody", {})).is_error
         runs = [(event.tool, event.outcome) for event in reversed(system.audit.events(action="run"))]
     ends = dict.fromkeys(shown, "done") | {"nobody": "failed"}
