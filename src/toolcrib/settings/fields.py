@@ -135,7 +135,9 @@ class Settings(BaseSettings):
     highest_safety_level: Literal["safe", "low_risk", "medium", "high", "dangerous"] = _set(
         "high", "What lies above needs approval before it runs."
     )
-    plugins_dir: str = _set("", "A folder of Python files with tools. AIWHISPERER_PLUGINS_DIR is read too.")
+    plugins_dir: str = _set(
+        "", "Folders of Python files with tools, separated as in PATH. Those of AIWHISPERER_PLUGINS_DIR are added."
+    )
     chromium: str = _set("", "The Chromium program for the browser tools; by default it is searched for.")
     brain_file: str = _set("~/.thebrain/config/tools.json", "The file of the brain command.")
     env_file: str = _set(".env", "Values for the required_config of tools that the environment lacks.")
@@ -177,6 +179,10 @@ class Settings(BaseSettings):
     @property
     def events_receiver(self) -> str:
         return self.events_url or self.policy_webhook_url
+
+    @property
+    def plugin_folders(self) -> list[Path]:
+        return [Path(folder).expanduser() for folder in self.plugins_dir.split(os.pathsep) if folder]
 
     @property
     def secrets(self) -> Secrets:
