@@ -231,10 +231,11 @@ class ToolRegistry:
     def discover(
         self, *, groups: Iterable[str] = GROUPS, folders: Iterable[str | Path] | None = None, reload: bool = False
     ) -> Discovery:
-        """Register the tools of installed plugins, then of ``folders``, by default those of the settings.
+        """Register the tools of installed plugins, then of ``folders``; by default of those that the settings name.
 
-        The first of a name wins. A broken plugin is a warning in the log and in the answer, and stops nobody else. ``reload=True`` first forgets
-        what was discovered before, so that files which have changed or gone are seen as they are now.
+        The first of a name wins. A broken plugin is a warning in the log and in the answer, and stops nobody else.
+        ``reload=True`` first forgets what was discovered before, so that files which have changed or gone are seen as
+        they are now.
         """
         looked_in = toolcrib.plugin_folders() if folders is None else folders
         if reload:
