@@ -13,6 +13,7 @@ from pymongo import MongoClient
 from tests.support import s3
 from tests.support.chromium import find_chromium
 from tests.support.mongo import MongoCluster, find_mongod
+from tests.support.stores import STORES
 
 # A law that holds slowly on a busy machine holds. `make test` tries the same examples every time, `make nightly`
 # (HYPOTHESIS_PROFILE=explore) new ones, and ten times as many.
@@ -52,6 +53,12 @@ def mongo_database_url(mongo_url: str) -> Iterator[str]:
     yield mongo_url.replace("/?", f"/{name}?")
     with MongoClient[dict[str, object]](mongo_url) as client:
         client.drop_database(name)
+
+
+@pytest.fixture(params=STORES)
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A fresh and empty store, of each kind in turn."""
+    return STORES[request.param](tmp_path, lambda: str(request.getfixturevalue("mongo_database_url")))
 
 
 @pytest.fixture(scope="session")

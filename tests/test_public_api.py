@@ -44,6 +44,7 @@ PUBLIC = [
     "UnavailableError",
     "create_tool",
     "open_catalogue",
+    "plugin_folders",
     "tool",
 ]
 

@@ -4,7 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toolcrib.bootstrap import open_catalogue
+    from toolcrib.bootstrap import open_catalogue, plugin_folders
     from toolcrib.catalogue import Catalogue
     from toolcrib.core.addresses import AddressRules
     from toolcrib.core.context import ToolContext
@@ -88,6 +88,7 @@ __all__ = [
     "UnavailableError",
     "create_tool",
     "open_catalogue",
+    "plugin_folders",
     "tool",
 ]
 
@@ -106,6 +107,7 @@ _HOMES = {
     "tool": "toolcrib.define",
     "ToolRegistry": "toolcrib.registry",
     "open_catalogue": "toolcrib.bootstrap",
+    "plugin_folders": "toolcrib.bootstrap",
     "Catalogue": "toolcrib.catalogue",
 }
 _ERRORS = "toolcrib.core.errors"

@@ -104,6 +104,25 @@ class Seal(Protocol):
         ...
 
 
+class StoreSeal(Seal, Protocol):
+    """A seal for one store, which names the key: no two processes seal with keys of their own."""
+
+    def check(self) -> None:
+        """Raises SettingsError if our keys are others than the store's. Without any key there is still much to read."""
+        ...
+
+    def require(self) -> None:
+        """For who will seal: raises SettingsError unless the store's key is ours.
+
+        A store that others share is claimed at once, before one of them seals with a key that we lack.
+        """
+        ...
+
+    def rotate(self) -> None:
+        """Let the first of the given keys seal from now on, or a new one if they are made here."""
+        ...
+
+
 SEAL_CLAIM = "seal_key"
 """Under this name a store keeps the fingerprint of the key that seals its credentials (:meth:`Store.claim`)."""
 
@@ -203,6 +222,18 @@ class Outbox(Protocol):
 
     def postpone(self, sequence: int, *, not_before: float, error: str) -> None:
         """Not delivered: one more attempt is counted. An unknown one is a no-op."""
+        ...
+
+
+class Deliverer(Protocol):
+    """Takes what waits in an outbox to its receiver."""
+
+    def start(self) -> None:
+        """Deliver beside what else goes on. A second time does nothing."""
+        ...
+
+    def stop(self) -> None:
+        """Finish the delivery under way and return; what waits stays in the outbox."""
         ...
 
 

@@ -34,6 +34,17 @@ def test_every_part_is_opened_once_and_shared(settings: Settings) -> None:
         assert system.calls.resolve == system.catalogue.tool
 
 
+async def test_one_clock_for_all_that_is_written(settings: Settings) -> None:
+    with System(
+        settings.with_changes("test", store="memory:", events_url="https://x.test/"), clock=lambda: 7.0
+    ) as system:
+        system.catalogue.publish(SPEC)
+        await system.calls.execute("nobody", {})
+        [waiting] = system.store.outbox()
+        assert system.catalogue.entry("add").at == waiting.payload["at"] == 7.0
+        assert [event.at for event in system.audit.events()] == [7.0] * 4
+
+
 def test_the_end_closes_what_was_opened(settings: Settings) -> None:
     system = open_system(settings)
     system.catalogue.publish(SPEC)

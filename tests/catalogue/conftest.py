@@ -10,21 +10,10 @@ from toolcrib.bootstrap import open_catalogue
 from toolcrib.catalogue import Catalogue
 from toolcrib.settings import Settings
 
-STORES = ["memory", "json", "sqlite", "mongo"]
-
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     return Settings(data_dir=str(tmp_path / "data"), seal_keys=(new_key(),), environ={})
-
-
-@pytest.fixture(params=STORES)
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "mongo":
-        return str(request.getfixturevalue("mongo_database_url"))
-    return {"memory": "memory:", "json": f"json://{tmp_path}/tools.json", "sqlite": f"sqlite://{tmp_path}/tools.db"}[
-        request.param
-    ]
 
 
 @pytest.fixture

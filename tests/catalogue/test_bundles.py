@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 import pytest
 from tests.support.archives import SPEC, bundle, python_code
 
+from toolcrib.adapters.audit.memory import MemoryAudit
 from toolcrib.adapters.blobs import open_blobs
 from toolcrib.adapters.stores.memory import MemoryStore
 from toolcrib.catalogue.bundles import collect_orphans, ingest, remove_bundle
@@ -109,6 +110,19 @@ def test_a_duplicate_is_noticed_before_any_blob_is_touched(shop: Shop) -> None:
         shop.upload(bundle(code=python_code("second = 2\n")))
     assert shop.blobs.puts == before
     assert len(shop.kept()) == 1
+
+
+def test_a_duplicate_is_on_record_however_it_comes(shop: Shop) -> None:
+    spec = shop.upload(bundle()).spec
+    audit = MemoryAudit()
+    watched = Catalogue(shop.catalogue.store, audit=audit)
+    with pytest.raises(ToolExistsError):
+        watched.publish(spec, principal="ann")
+    published = [event[2:] for event in audit.events()]
+    assert [(event.outcome, event.principal) for event in audit.events()] == [("failed", "ann"), ("attempt", "ann")]
+    with pytest.raises(ToolExistsError):
+        shop.upload(bundle(), watched, principal="ann")
+    assert [event[2:] for event in audit.events(limit=2)] == published
 
 
 def test_replacing_keeps_the_old_code_for_the_history(shop: Shop) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from toolcrib import BaseTool, ToolRegistry, tool
+from toolcrib.bootstrap import open_system
+from toolcrib.dialects import aiwhisperer
 
 FUNCTION = '''
 from toolcrib import tool
@@ -118,6 +120,27 @@ def test_folders_hold_files_packages_functions_and_classes(tmp_path: Path, monke
     registry = ToolRegistry()
     registry.discover(groups=())
     assert sorted(each.name for each in registry) == ["one", "three", "two"]
+
+
+def test_the_settings_file_names_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for the registry, for the AIWhisperer dialect's and for the system of a command."""
+    (tmp_path / "p.py").write_text(FUNCTION.format(name="ours", text="ours"))
+    (tmp_path / "toolcrib.toml").write_text(f'plugins_dir = "{tmp_path}"')
+    for variable in ("TOOLCRIB_PLUGINS_DIR", "AIWHISPERER_PLUGINS_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.chdir(tmp_path)
+    registry = ToolRegistry()
+    registry.discover()
+    assert "ours" in registry
+    with open_system() as system:
+        assert "ours" in system.plugins
+    whisperer = aiwhisperer.ToolRegistry()
+    try:
+        whisperer.reload_tools()
+        assert whisperer.get_tool_by_name("ours") is not None
+    finally:
+        monkeypatch.undo()
+        whisperer.reload_tools()
 
 
 def test_both_variables_name_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

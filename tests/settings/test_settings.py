@@ -137,9 +137,13 @@ def test_everything_is_below_the_data_folder_by_default(tmp_path: Path) -> None:
     assert load(tmp_path, TOOLCRIB_STORE="memory:").store_url == "memory:"
 
 
-def test_the_other_name_of_the_plugin_folder_is_read(tmp_path: Path) -> None:
-    assert load(tmp_path, AIWHISPERER_PLUGINS_DIR="/p").plugins_dir == "/p"
-    assert load(tmp_path, AIWHISPERER_PLUGINS_DIR="/p", TOOLCRIB_PLUGINS_DIR="/q").plugins_dir == "/q"
+def test_both_variables_name_plugin_folders(tmp_path: Path) -> None:
+    assert load(tmp_path, AIWHISPERER_PLUGINS_DIR="/p").plugin_folders == [Path("/p")]
+    both = load(tmp_path, AIWHISPERER_PLUGINS_DIR="/p", TOOLCRIB_PLUGINS_DIR="/q:/r")
+    assert both.plugin_folders == [Path("/q"), Path("/r"), Path("/p")]
+    shown = {name: (value, source) for name, value, source in both.in_force()}
+    assert shown["plugins_dir"] == ("/q:/r:/p", "TOOLCRIB_PLUGINS_DIR, AIWHISPERER_PLUGINS_DIR")
+    assert load(tmp_path).plugin_folders == []
 
 
 def test_secrets_are_masked_wherever_settings_are_shown(tmp_path: Path) -> None:

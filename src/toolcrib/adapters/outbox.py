@@ -102,7 +102,6 @@ class OutboxDeliverer:
             self._thread.start()
 
     def stop(self) -> None:
-        """Finish the delivery under way and return; what waits stays in the store."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join()

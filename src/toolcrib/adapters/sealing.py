@@ -1,7 +1,7 @@
 """Credentials sealed with AES-256-GCM. The keys come from outside the store, which knows only a fingerprint.
 
 A sealed value is ``v1:<fingerprint of the key>:<base64 of nonce and ciphertext>``, so a value says which key opens it.
-The store names the one key that seals (:class:`StoreSeal`), all of a process's keys open, and that is how keys are
+The store names the one key that seals (:class:`ClaimedSeal`), all of a process's keys open, and that is how keys are
 rotated.
 """
 
@@ -129,9 +129,8 @@ def _parts(sealed: str, tool: str) -> tuple[str, bytes]:
     return key_id, data
 
 
-class StoreSeal:
-    """A seal for the credentials in ``store``, which names the key by its fingerprint: no two processes seal with
-    keys of their own.
+class ClaimedSeal:
+    """A seal for the credentials in ``store``, which names the key by its fingerprint.
 
     ``given`` are the keys of the settings; without any, ``path`` is the file of those that are made at the first
     need: most catalogues have no credentials, and then need no key. Without a path the key ends with the store.
@@ -144,20 +143,14 @@ class StoreSeal:
         self._seal: AesGcmSeal | None = None
 
     def check(self) -> None:
-        """Raises SettingsError if our keys are others than the store's. Without any key there is still much to read."""
         if keys := self._keys():
             self._ordered(keys, self._store.claimed(SEAL_CLAIM) or fingerprint(keys[0]))
 
     def require(self) -> None:
-        """For who will seal: raises SettingsError unless the store's key is ours.
-
-        A store that others share is claimed at once, before one of them seals with a key that we lack.
-        """
         if self._store.remote or self._store.claimed(SEAL_CLAIM):
             self._ours()
 
     def rotate(self) -> None:
-        """Let the first of the given keys seal from now on, or a new one if they are made here."""
         before = self._store.claimed(SEAL_CLAIM)
         keys = self._given or self._make(first=False)
         if self._store.claim(SEAL_CLAIM, fingerprint(keys[0]), instead_of=before) != fingerprint(keys[0]):

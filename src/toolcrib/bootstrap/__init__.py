@@ -5,14 +5,12 @@ they do not use.
 """
 
 from toolcrib.bootstrap.binding import address_rules
-from toolcrib.bootstrap.local import known_names, sample_specs, seed_samples
+from toolcrib.bootstrap.local import known_names, plugin_folders, sample_specs, seed_samples
 from toolcrib.bootstrap.policies import open_policy
 from toolcrib.bootstrap.seals import new_key, open_seal
 from toolcrib.bootstrap.stores import (
-    file_path,
     open_audit,
     open_blobs,
-    open_file,
     open_outbox,
     open_store,
     open_tokens,
@@ -20,7 +18,7 @@ from toolcrib.bootstrap.stores import (
 from toolcrib.bootstrap.system import System, open_catalogue, open_system, rotate_seal
 
 __all__ = [
-    "System", "address_rules", "file_path", "known_names", "new_key", "open_audit", "open_blobs", "open_catalogue",
-    "open_file", "open_outbox", "open_policy", "open_seal", "open_store", "open_system", "open_tokens",
-    "rotate_seal", "sample_specs", "seed_samples",
+    "System", "address_rules", "known_names", "new_key", "open_audit", "open_blobs", "open_catalogue",
+    "open_outbox", "open_policy", "open_seal", "open_store", "open_system", "open_tokens",
+    "plugin_folders", "rotate_seal", "sample_specs", "seed_samples",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from toolcrib.bootstrap.local import shipped_tool
 from toolcrib.core.addresses import AddressRules
 from toolcrib.core.errors import DeniedError, ToolValidationError
 from toolcrib.core.spec import ToolSpec
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from toolcrib.adapters.runners.unpacking import BundleCache
     from toolcrib.ports import Blobs
 
+BROWSER_TOOLS = "toolcrib.toolsets.browser.standalone"
+"""What kept browser tools are bound to; they get the browser that the settings name."""
 SHIPPED_MODULES = ("toolcrib.toolsets",)
 """What python bindings may always import: the tools that come with Toolcrib."""
 
@@ -51,10 +54,14 @@ class Binder:
         """The spec with what runs it; of several bindings the nearest wins."""
         binding = spec.binding
         if binding.python:
+            from toolcrib.adapters.runners.bound import described_tool
             from toolcrib.adapters.runners.fenced import fenced_tool
             from toolcrib.adapters.runners.python_reference import python_tool
 
-            return fenced_tool(python_tool(spec, self._python_modules), self._rules)
+            module, _, attribute = binding.python.partition(":")
+            shipped = shipped_tool(attribute, self._settings.chromium) if module == BROWSER_TOOLS else None
+            tool = described_tool(shipped, spec, isolate=True) if shipped else python_tool(spec, self._python_modules)
+            return fenced_tool(tool, self._rules)
         if binding.system_function_rpc_id:
             from toolcrib.adapters.runners.fenced import fenced_tool
             from toolcrib.adapters.runners.system_function import function_tool

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolcrib.catalogue import Catalogue
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
-from toolcrib.settings import Settings
+from toolcrib.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from toolcrib.registry import ToolRegistry
@@ -22,9 +21,13 @@ def find_plugins(settings: Settings) -> ToolRegistry:
     from toolcrib.registry import ToolRegistry
 
     registry = ToolRegistry()
-    folders = [Path(folder).expanduser() for folder in settings.plugins_dir.split(os.pathsep) if folder]
-    registry.discover(folders=folders)
+    registry.discover(folders=settings.plugin_folders)
     return registry
+
+
+def plugin_folders() -> list[Path]:
+    """The folders of plugins that the settings name now: where ``ToolRegistry.discover()`` looks."""
+    return load_settings().plugin_folders
 
 
 def known_names(catalogue: Catalogue) -> list[str]:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolcrib.bootstrap.stores import scheme_of
+from toolcrib.bootstrap.stores import backend_of
 from toolcrib.settings import Settings
 
 if TYPE_CHECKING:
-    from toolcrib.adapters.sealing import StoreSeal
-    from toolcrib.ports import Store
+    from toolcrib.ports import Store, StoreSeal
 
 
 def open_seal(settings: Settings, store: Store) -> StoreSeal:
     """Seals the credentials in ``store`` with the keys of the settings, or with those in the data folder."""
-    from toolcrib.adapters.sealing import StoreSeal
+    from toolcrib.adapters.sealing import ClaimedSeal
 
-    path = None if scheme_of(settings.store_url) == "memory" else settings.data_folder / "keys" / "seal.key"
-    return StoreSeal(store, settings.seal_keys, path)
+    path = settings.data_folder / "keys" / "seal.key" if backend_of(settings.store_url).lasts else None
+    return ClaimedSeal(store, settings.seal_keys, path)
 
 
 def new_key() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -32,9 +32,7 @@ from toolcrib.core.tool import Tool
 from toolcrib.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from toolcrib.adapters.outbox import OutboxDeliverer
-    from toolcrib.adapters.sealing import StoreSeal
-    from toolcrib.ports import AuditLog, Bearer, Blobs, Policy, Store, Tokens
+    from toolcrib.ports import AuditLog, Bearer, Blobs, Deliverer, Policy, Store, StoreSeal, Tokens
     from toolcrib.registry import ToolRegistry
 
 
@@ -43,7 +41,8 @@ class System:
     """The parts that library, command line, service and MCP server are made of.
 
     ``functions`` are those that system bindings may name; ``python_modules`` are those that python bindings may
-    import, beside the settings' own; ``cleanups`` run after a delete, beside the one that removes a bundle.
+    import, beside the settings' own; ``cleanups`` run after a delete, beside the one that removes a bundle;
+    ``clock`` says when something was written or done.
     """
 
     settings: Settings
@@ -74,8 +73,8 @@ class System:
         return open_blobs(self.settings)
 
     @cached_property
-    def outbox(self) -> OutboxDeliverer | None:
-        return open_outbox(self.settings, self.store)
+    def outbox(self) -> Deliverer | None:
+        return open_outbox(self.settings, self.store, clock=self.clock)
 
     @cached_property
     def policy(self) -> Policy | None:
@@ -102,6 +101,7 @@ class System:
             cleanups=[binder.forget, *self.cleanups],
             closing=[self.close],
             announce=bool(self.settings.events_receiver),
+            clock=self.clock,
         )
         catalogue.recover()
         return catalogue
@@ -114,9 +114,14 @@ class System:
             self.catalogue.tool,
             SafetyLevel(self.settings.highest_safety_level),
             authoriser=None if policy is None else Authoriser(policy),
-            recorder=None if audit is None else Recorder(audit),
+            recorder=None if audit is None else Recorder(audit, self.clock),
             remote=self.catalogue.remote,
         )
+
+    @cached_property
+    def local_calls(self) -> Calls:
+        """The one way to call every tool of this machine, by the same rules."""
+        return replace(self.calls, resolve=self.find_tool)
 
     @cached_property
     def plugins(self) -> ToolRegistry:

@@ -28,6 +28,8 @@ from toolcrib.core.tool import Runner, Tool
 from toolcrib.ports import AuditEvent, Outcome
 
 Approve = Callable[[ToolSpec, Mapping[str, Any]], bool | Awaitable[bool]]
+Arguments = Mapping[str, Any] | Callable[[ToolSpec], Mapping[str, Any]] | None
+"""What a tool is called with, or what makes it once the tool is known and allowed: words are typed by its schema."""
 Layer = Callable[[Runner], Runner]
 """Wraps the run of a checked call: a cache, a retry, a limit. Made of the runner beneath it, it is a runner itself."""
 
@@ -50,9 +52,7 @@ class Calls:
     layers: tuple[Layer, ...] = ()
     remote: bool = False
 
-    async def execute(
-        self, name: str, arguments: Mapping[str, Any] | None, context: ToolContext = NO_CONTEXT
-    ) -> ToolResult:
+    async def execute(self, name: str, arguments: Arguments, context: ToolContext = NO_CONTEXT) -> ToolResult:
         started = time.perf_counter()
         recorder, attempt = self.recorder, None
         try:
@@ -64,7 +64,7 @@ class Calls:
             tool = self.resolve(name) if not self.remote else await in_thread(self.resolve, name)
             if self.authoriser is not None or tool.spec.safety_level.rank > self.highest_safety_level.rank:
                 await self._admit(tool.spec, arguments, context)
-            checked = tool.validate(arguments)
+            checked = tool.validate(arguments(tool.spec) if callable(arguments) else arguments)
             run = tool.runner if not self.layers else self._layered(tool.runner)
             value = await run(tool, checked, context)
             tool.check_output(value)
@@ -128,7 +128,7 @@ class Calls:
             run = layer(run)
         return run
 
-    async def _admit(self, spec: ToolSpec, arguments: Mapping[str, Any] | None, context: ToolContext) -> None:
+    async def _admit(self, spec: ToolSpec, arguments: Arguments, context: ToolContext) -> None:
         if self.authoriser is not None:
             await self._authorise(self.authoriser, spec, context)
         if spec.safety_level.rank > self.highest_safety_level.rank:
@@ -139,11 +139,11 @@ class Calls:
         document = spec.model_dump(mode="json", exclude={"credentials"})
         await ask(authoriser, authoriser.check, "run", document, principal, digest=spec.digest)
 
-    async def _ask_approval(self, spec: ToolSpec, arguments: Mapping[str, Any] | None) -> None:
+    async def _ask_approval(self, spec: ToolSpec, arguments: Arguments) -> None:
         above = f"{spec.name!r} is {spec.safety_level.value!r}, above the allowed {self.highest_safety_level.value!r}"
         if self.approve is None:
             raise ApprovalRequiredError(f"{above}, and nobody is there to approve it", rule="safety_level")
-        given = {} if arguments is None else arguments
+        given = arguments(spec) if callable(arguments) else {} if arguments is None else arguments
         if not isinstance(given, Mapping):
             raise InvalidArgumentsError(f"the arguments of {spec.name!r} must be an object", tool=spec.name)
         try:

@@ -14,7 +14,7 @@ from pathlib import Path
 from toolcrib.catalogue.catalogue import Catalogue
 from toolcrib.catalogue.creator import checked_spec
 from toolcrib.catalogue.entries import Entry
-from toolcrib.core.errors import ToolcribError, ToolExistsError, UnavailableError
+from toolcrib.core.errors import ToolcribError, UnavailableError
 from toolcrib.core.query import Filter, parse
 from toolcrib.core.roles import Who
 from toolcrib.core.spec import ToolSpec
@@ -46,7 +46,7 @@ def ingest(
         bundle = read_bundle(file, code, limits)
         spec = bundle_spec(bundle, link_for(bundle.digest))
         if not replace and spec.name in catalogue:
-            raise ToolExistsError(spec.name)
+            catalogue.refuse_taken(spec.name, principal=principal)
         key = blob_key(bundle.digest)
         known = blobs.open(key) is not None
         blobs.put(key, code)

@@ -10,7 +10,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.recording import Recorder, recorded
@@ -136,6 +136,11 @@ class Catalogue(CatalogueReader):
             entries = self._again(publish_once, retry_on=races if replace else ())
             attempt.detail = _written(entries)
         return entries
+
+    def refuse_taken(self, name: str, *, principal: Who = "") -> NoReturn:
+        """ToolExistsError, on record as if a tool of that name had been published."""
+        with recorded(self._recorder, {name: "update"}, principal):
+            raise ToolExistsError(name)
 
     def update(
         self,

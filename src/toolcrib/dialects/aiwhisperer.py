@@ -16,8 +16,10 @@ import re
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 
+from toolcrib.bootstrap import plugin_folders
 from toolcrib.core.errors import InvalidQueryError
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
@@ -25,7 +27,7 @@ from toolcrib.define import as_tool
 from toolcrib.define.base import Executable
 from toolcrib.define.function import running, ways_to_run
 from toolcrib.formats import tool_instructions
-from toolcrib.registry.discovery import find_plugins, plugin_folders
+from toolcrib.registry.discovery import find_plugins
 
 __all__ = ["AITool", "ToolRegistry"]
 
@@ -143,14 +145,15 @@ class ToolRegistry:
         # Plugins may ask for the registry while it loads them, so the lock is one that its holder may take again.
         with cls._creation:
             if cls._instance is None:
+                folders = plugin_folders()
                 registry = cls._instance = super().__new__(cls)
                 registry._registered_tools = {}
-                registry._load_tools()
+                registry._load_tools(folders)
             return cast(Self, cls._instance)
 
-    def _load_tools(self) -> None:
+    def _load_tools(self, folders: Iterable[Path]) -> None:
         """Installed plugins first, then the plugin folders; a broken one is a warning that names it."""
-        for found in find_plugins(GROUPS, plugin_folders()).found:
+        for found in find_plugins(GROUPS, folders).found:
             self.register_tool(found.thing if isinstance(found.thing, AITool) else found.tool)
 
     def register_tool(self, tool: AITool | Any) -> None:
@@ -189,9 +192,10 @@ class ToolRegistry:
 
     def reload_tools(self) -> None:
         """Forget every tool and discover anew: plugin files are read again as they are now."""
+        folders = plugin_folders()
         with self._creation:
             self._registered_tools.clear()
-            self._load_tools()
+            self._load_tools(folders)
 
 
 _MISSING = object()

@@ -10,7 +10,6 @@ import importlib.metadata
 import importlib.util
 import inspect
 import logging
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -24,7 +23,6 @@ from toolcrib.core.tool import Tool
 from toolcrib.define import SupportsTool, as_tool
 
 GROUPS = ("toolcrib.tools", "aiwhisperer.tools")
-FOLDER_VARIABLES = ("TOOLCRIB_PLUGINS_DIR", "AIWHISPERER_PLUGINS_DIR")
 
 _log = logging.getLogger("toolcrib")
 
@@ -57,12 +55,6 @@ class Discovery:
 
     def note_duplicate(self, found: Found) -> None:
         self.note_problem(found.source, f"a tool called {found.tool.name!r} is registered already; the first one wins")
-
-
-def plugin_folders() -> list[Path]:
-    """The folders that the environment names, several of them separated as in PATH."""
-    named = (os.environ.get(variable, "") for variable in FOLDER_VARIABLES)
-    return [Path(folder).expanduser() for value in named for folder in value.split(os.pathsep) if folder]
 
 
 def find_plugins(groups: Iterable[str] = GROUPS, folders: Iterable[str | Path] = ()) -> Discovery:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import toolcrib
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.call import Approve, Calls, Layer
 from toolcrib.calling.recording import Recorder
@@ -23,7 +24,7 @@ from toolcrib.define import as_tool
 from toolcrib.formats import Handover, generate_prompt, handover, parse_call, render_result, tool_called
 from toolcrib.ports import Audit, Policy
 from toolcrib.registry import selection
-from toolcrib.registry.discovery import GROUPS, Discovery, find_plugins, plugin_folders
+from toolcrib.registry.discovery import GROUPS, Discovery, find_plugins
 from toolcrib.registry.listeners import Handler, Listeners
 
 
@@ -230,16 +231,18 @@ class ToolRegistry:
     def discover(
         self, *, groups: Iterable[str] = GROUPS, folders: Iterable[str | Path] | None = None, reload: bool = False
     ) -> Discovery:
-        """Register the tools of installed plugins, then of plugin folders; the first of a name wins.
+        """Register the tools of installed plugins, then of ``folders``; by default of those that the settings name.
 
-        A broken plugin is a warning in the log and in the answer, and stops nobody else. ``reload=True`` first forgets
-        what was discovered before, so that files which have changed or gone are seen as they are now.
+        The first of a name wins. A broken plugin is a warning in the log and in the answer, and stops nobody else.
+        ``reload=True`` first forgets what was discovered before, so that files which have changed or gone are seen as
+        they are now.
         """
+        looked_in = toolcrib.plugin_folders() if folders is None else folders
         if reload:
             for name in self._discovered:
                 self.remove(name)
             self._discovered.clear()
-        discovery = find_plugins(groups, plugin_folders() if folders is None else folders)
+        discovery = find_plugins(groups, looked_in)
         for found in discovery.found:
             try:
                 self.register(found.tool)

@@ -1,6 +1,6 @@
 """Settings: the only reader of the environment and of configuration files."""
 
-from toolcrib.settings.fields import Description, Settings, describe, load_settings
+from toolcrib.settings.fields import Description, Settings, describe, file_url, load_settings
 from toolcrib.settings.secrets import Secrets
 
-__all__ = ["Description", "Secrets", "Settings", "describe", "load_settings"]
+__all__ = ["Description", "Secrets", "Settings", "describe", "file_url", "load_settings"]

@@ -61,8 +61,8 @@ class Settings(BaseSettings):
     data_dir: str = _set("", "The folder for everything that is kept; by default toolcrib in the user's data folder.")
     store: str = _set(
         "",
-        "Where the tools are: memory:, json:///path, sqlite:///path or mongodb://...; "
-        "by default a SQLite file in data_dir.",
+        "Where the tools are: memory:, json:///path, sqlite:///path, mongodb://... or brain:///path (brain: alone is "
+        "brain_file); by default a SQLite file in data_dir.",
     )
     blobs: str = _set(
         "",
@@ -135,7 +135,9 @@ class Settings(BaseSettings):
     highest_safety_level: Literal["safe", "low_risk", "medium", "high", "dangerous"] = _set(
         "high", "What lies above needs approval before it runs."
     )
-    plugins_dir: str = _set("", "A folder of Python files with tools. AIWHISPERER_PLUGINS_DIR is read too.")
+    plugins_dir: str = _set(
+        "", "Folders of Python files with tools, separated as in PATH. Those of AIWHISPERER_PLUGINS_DIR are added."
+    )
     chromium: str = _set("", "The Chromium program for the browser tools; by default it is searched for.")
     brain_file: str = _set("~/.thebrain/config/tools.json", "The file of the brain command.")
     env_file: str = _set(".env", "Values for the required_config of tools that the environment lacks.")
@@ -162,11 +164,13 @@ class Settings(BaseSettings):
 
     @property
     def store_url(self) -> str:
-        return self.store or f"sqlite://{quote(str((self.data_folder / 'toolcrib.db').absolute()))}"
+        if self.store == "brain:":
+            return file_url("brain", Path(self.brain_file).expanduser())
+        return self.store or file_url("sqlite", self.data_folder / "toolcrib.db")
 
     @property
     def blobs_url(self) -> str:
-        return self.blobs or f"file://{quote(str((self.data_folder / 'blobs').absolute()))}"
+        return self.blobs or file_url("file", self.data_folder / "blobs")
 
     @property
     def service_url(self) -> str:
@@ -175,6 +179,10 @@ class Settings(BaseSettings):
     @property
     def events_receiver(self) -> str:
         return self.events_url or self.policy_webhook_url
+
+    @property
+    def plugin_folders(self) -> list[Path]:
+        return [Path(folder).expanduser() for folder in self.plugins_dir.split(os.pathsep) if folder]
 
     @property
     def secrets(self) -> Secrets:
@@ -196,6 +204,11 @@ class Settings(BaseSettings):
             )
             for one in describe()
         ]
+
+
+def file_url(scheme: str, path: Path) -> str:
+    """The address of a file, such as ``sqlite:///path``."""
+    return f"{scheme}://{quote(str(path.absolute()))}"
 
 
 def load_settings(environ: Mapping[str, str] | None = None, folder: Path | None = None) -> Settings:

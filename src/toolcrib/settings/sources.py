@@ -6,6 +6,7 @@ user's configuration folder. In the file a table is a prefix: ``[jwt] issuer = .
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,7 +16,8 @@ from toolcrib.core.errors import SettingsError
 
 PREFIX = "TOOLCRIB_"
 _CONFIG_VARIABLE = f"{PREFIX}CONFIG"
-_ALIASES = {"AIWHISPERER_PLUGINS_DIR": "plugins_dir"}
+_MORE_PLUGINS = "AIWHISPERER_PLUGINS_DIR"
+"""Names plugin folders too; they are added to those of our own variable."""
 
 
 Layer = tuple[Mapping[str, Any], Mapping[str, str]]
@@ -23,11 +25,17 @@ Layer = tuple[Mapping[str, Any], Mapping[str, str]]
 
 
 def from_variables(environ: Mapping[str, str]) -> Layer:
-    variables = {name: variable for variable, name in _ALIASES.items() if variable in environ}
-    for variable in environ:
-        if variable.startswith(PREFIX) and variable != _CONFIG_VARIABLE:
-            variables[variable.removeprefix(PREFIX).lower()] = variable
-    return {name: environ[variable] for name, variable in variables.items()}, variables
+    variables = {
+        variable.removeprefix(PREFIX).lower(): variable
+        for variable in environ
+        if variable.startswith(PREFIX) and variable != _CONFIG_VARIABLE
+    }
+    values = {name: environ[variable] for name, variable in variables.items()}
+    if more := environ.get(_MORE_PLUGINS):
+        own = values.get("plugins_dir")
+        values["plugins_dir"] = f"{own}{os.pathsep}{more}" if own else more
+        variables["plugins_dir"] = f"{variables['plugins_dir']}, {_MORE_PLUGINS}" if own else _MORE_PLUGINS
+    return values, variables
 
 
 def from_file(environ: Mapping[str, str], folder: Path) -> Layer:

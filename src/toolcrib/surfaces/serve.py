@@ -79,7 +79,7 @@ async def serve_mcp(system: System) -> None:
     """Serve plugins and kept tools to one MCP client on standard input and output, until it leaves."""
     from toolcrib.surfaces.mcp import Toolbox, serve_stdio
 
-    await serve_stdio(Toolbox(system.calls, registry=system.plugins, catalogue=system.catalogue))
+    await serve_stdio(Toolbox(system.local_calls, registry=system.plugins, catalogue=system.catalogue))
 
 
 def check_start(settings: Settings, *, sample: bool = False) -> None:

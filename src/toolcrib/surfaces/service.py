@@ -44,7 +44,7 @@ def application_of(system: System, *, limits: Limits | None = None, tracer: trac
     """The doors, put together. Without a ``tracer`` the one of an installed OpenTelemetry SDK is used."""
     system.seal.require()
     settings, catalogue = system.settings, system.catalogue
-    limits = limits or Limits(json_bytes=settings.max_body_bytes, upload_bytes=settings.max_upload_bytes)
+    limits = limits or Limits(settings.max_body_bytes, settings.max_upload_bytes)
     metrics = Metrics(__version__)
     service = rest.Service(
         catalogue,

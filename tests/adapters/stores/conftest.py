@@ -1,32 +1,20 @@
-"""Every store, fresh and empty. A new backend is one line in STORES."""
+"""Every store, fresh and empty."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.support.stores import STORES
 
-from toolcrib.adapters.stores.json_file import JsonFileStore
-from toolcrib.adapters.stores.memory import MemoryStore
-from toolcrib.adapters.stores.mongo import MongoStore
-from toolcrib.adapters.stores.sqlite import SqliteStore
+from toolcrib import bootstrap
 from toolcrib.ports import Store
 
-STORES: dict[str, Callable[[pytest.FixtureRequest, Path], Callable[[], Store]]] = {
-    "memory": lambda request, folder: MemoryStore,
-    "json": lambda request, folder: lambda: JsonFileStore(folder / "tools.json"),
-    "sqlite": lambda request, folder: lambda: SqliteStore(folder / "tools.db"),
-    "mongo": lambda request, folder: _mongo(request.getfixturevalue("mongo_database_url")),
-}
 
-
-def _mongo(url: str) -> Callable[[], Store]:
-    return lambda: MongoStore(url)
-
-
-@pytest.fixture(params=STORES)
-def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
+@pytest.fixture
+def open_store(store_url: str) -> Callable[[], Store]:
     """Opens the same store as often as it is called."""
-    return STORES[request.param](request, tmp_path)
+    return partial(bootstrap.open_store, store_url)
 
 
 @pytest.fixture
@@ -39,4 +27,5 @@ def store(open_store: Callable[[], Store]) -> Iterator[Store]:
 @pytest.fixture(params=[name for name in STORES if name != "memory"])
 def lasting(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
     """A store that outlives its object."""
-    return STORES[request.param](request, tmp_path)
+    url = STORES[request.param](tmp_path, lambda: str(request.getfixturevalue("mongo_database_url")))
+    return partial(bootstrap.open_store, url)

@@ -8,13 +8,10 @@ from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 from tests.adapters.stores.generated import questions
 from tests.adapters.stores.specs import tool
+from tests.support.stores import STORES
 
 from toolcrib import ToolRegistry
-from toolcrib.adapters.stores.json_file import JsonFileStore
-from toolcrib.adapters.stores.memory import MemoryStore
-from toolcrib.adapters.stores.mongo import MongoStore
-from toolcrib.adapters.stores.sqlite import SqliteStore
-from toolcrib.bootstrap import seed_samples
+from toolcrib.bootstrap import open_store, seed_samples
 from toolcrib.catalogue import Catalogue
 from toolcrib.core.context import ToolContext
 from toolcrib.core.query import ALL, parse, to_mongo
@@ -27,15 +24,19 @@ Asked = tuple[tuple[dict[str, Any], ...], list[dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
-def stores(mongo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Store]]:
-    opened: dict[str, Store] = {
-        "memory": MemoryStore(),
-        "sqlite": SqliteStore(tmp_path_factory.mktemp("equivalence") / "tools.db"),
-        "mongo": MongoStore(mongo_url.replace("/?", "/equivalence?")),
-    }
+def every_store(mongo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Store]]:
+    folder = tmp_path_factory.mktemp("equivalence")
+    mongo = mongo_url.replace("/?", "/equivalence?")
+    opened = {name: open_store(address(folder, lambda: mongo)) for name, address in STORES.items()}
     yield opened
     for store in opened.values():
         store.close()
+
+
+@pytest.fixture(scope="module")
+def stores(every_store: dict[str, Store]) -> dict[str, Store]:
+    """Without the JSON file, which is asked in memory as that store is, and slow to fill."""
+    return {name: store for name, store in every_store.items() if name != "json"}
 
 
 def fill(store: Store, catalogue: tuple[dict[str, Any], ...]) -> None:
@@ -101,9 +102,8 @@ found_tools = st.lists(
 
 
 @pytest.fixture(scope="module")
-def catalogues(stores: dict[str, Store], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Catalogue]:
-    json_file = JsonFileStore(tmp_path_factory.mktemp("search") / "tools.json")
-    return {name: Catalogue(store) for name, store in {**stores, "json": json_file}.items()}
+def catalogues(every_store: dict[str, Store]) -> dict[str, Catalogue]:
+    return {name: Catalogue(store) for name, store in every_store.items()}
 
 
 def search_everywhere(catalogues: dict[str, Catalogue], text: str, **options: Any) -> list[tuple[str, float, str]]:

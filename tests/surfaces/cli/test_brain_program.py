@@ -93,3 +93,25 @@ def test_any_file_can_be_the_brains(cli: Cli, home: Path):
     cli("tools", "add", "-f", str(SAMPLES / "playwright.json"), "--store", store)
     assert [entry["name"] for entry in json.loads((home / "elsewhere.json").read_text())] == ["playwright"]
     assert cli("tools", "list", "--store", f"sqlite://{home}/own.db", program="brain").json == []
+
+
+def test_the_brains_file_is_a_store_like_any_other(cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch):
+    """Audit, backup and doctor are about the file that the tools are in."""
+    file = home / ".thebrain/config/tools.json"
+    assert cli("tools", "add", "-f", str(SAMPLES / "playwright.json"), program="brain").status == 0
+    saved = cli("backup", "all.zip", program="brain").json
+    assert (saved["tools"], saved["events"]) == (1, 2)
+    checks = {check["name"]: check["detail"] for check in cli("doctor", program="brain").json}
+    assert checks["store"] == f"brain://{file} holds 1 tools"
+    monkeypatch.setenv("TOOLCRIB_STORE", "brain:")
+    assert cli("tools", "list").json == cli("tools", "list", program="brain").json
+
+
+@pytest.mark.parametrize("store", ["", "brain:", "brain:///{home}/b.json"])
+def test_a_policy_decides_on_the_brains_file_too(cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch, store: str):
+    (home / "nobody.cedar").write_text("forbid(principal, action, resource);")
+    monkeypatch.setenv("TOOLCRIB_POLICY", "cedar")
+    monkeypatch.setenv("TOOLCRIB_POLICY_FILE", str(home / "nobody.cedar"))
+    options = ["--store", store.format(home=str(home).lstrip("/"))] if store else []
+    refused = cli("tools", "add", "-f", str(SAMPLES / "playwright.json"), *options)
+    assert refused.status == 5, refused

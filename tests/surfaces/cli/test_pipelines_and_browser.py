@@ -147,6 +147,18 @@ def test_a_browser_is_driven_line_by_line(cli: Cli, site: str, chromium_path: st
     assert "argument --url of 'goto' needs a value" in one_sentence(wrong)
 
 
+def test_the_settings_file_names_the_browser(cli: Cli, site: str, home: Path, monkeypatch: pytest.MonkeyPatch):
+    """For a pipeline, a session, and a browser tool that is kept or not."""
+    (home / "toolcrib.toml").write_text('chromium = "/nowhere/chromium"')
+    monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(home))
+    told = "the browser '/nowhere/chromium' is not installed"
+    assert told in cli("pipeline", "check", pipeline(site, "playwright", "parsel")).out
+    assert told in cli("browser").err
+    assert told in cli("tools", "run", "goto", "--url", site).err
+    assert cli("tools", "add", "--samples").status == 0
+    assert told in cli("tools", "run", "goto", "--url", site).err
+
+
 def test_a_browser_tool_runs_by_name(cli: Cli, site: str, chromium_path: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TOOLCRIB_CHROMIUM", chromium_path)
     monkeypatch.setenv("TOOLCRIB_ALLOWED_ADDRESSES", "127.0.0.1")

@@ -209,6 +209,8 @@ def test_every_run_is_on_record(cli: Cli):
     cli("tools", "run", "nobody", "--whatever", "1")
     cli("tools", "run", "scrapy")
     cli("tools", "run", "wipe", "--folder", "/")
+    for wrong in (["--nope", "1"], ["--a", "1", "--a", "2"], ["--arguments", "{"]):
+        assert cli("tools", "run", "add", *wrong).status == 4
     with open_system() as system:
         events = system.audit.events(action="run")
     assert [(event.tool, event.outcome, event.detail) for event in reversed(events)] == [
@@ -220,6 +222,7 @@ def test_every_run_is_on_record(cli: Cli):
         ("scrapy", "failed", "invalid_tool"),
         ("wipe", "attempt", ""),
         ("wipe", "refused", "approval_required"),
+        *[("add", "attempt", ""), ("add", "failed", "invalid_arguments")] * 3,
     ]
 
 

@@ -10,12 +10,12 @@ import pytest
 from tests.surfaces.http.running import RunningService
 
 from toolcrib import Binding, StoreError, ToolRegistry, ToolSpec, tool
-from toolcrib.adapters.audit.memory import MemoryAudit
 from toolcrib.adapters.stores.memory import MemoryStore
+from toolcrib.bootstrap import System
 from toolcrib.calling.call import Calls
-from toolcrib.calling.recording import Recorder
 from toolcrib.catalogue import Catalogue
 from toolcrib.define import as_tool
+from toolcrib.settings import Settings
 from toolcrib.surfaces.mcp import Toolbox, build_server
 
 mcp = pytest.importorskip("mcp")
@@ -70,37 +70,38 @@ async def test_a_catalogue_hands_out_what_it_can_run() -> None:
     assert good.structured_content == {"result": 3} and wrong.is_error
 
 
-async def test_live_and_kept_tools_in_one_toolbox() -> None:
-    """Of two tools of one name the live one counts, and each call is on record once."""
+async def test_kept_tools_and_plugins_in_one_toolbox(tmp_path: Path) -> None:
+    """A name means what the root says: the kept tool if it can run, else the plugin's. Each call is on record once."""
     from mcp import Client
 
-    @tool(name="add", description="Another sum.")
-    async def kept_add(a: int, b: int = 1) -> int:
-        return -(a + b)
+    plugins = ("same", "described", "plugin")
+    (tmp_path / "plugin.py").write_text(
+        "from toolcrib import tool\n"
+        + "".join(f"@tool\nasync def {name}() -> str:\n    'Live.'\n    return 'live'\n" for name in plugins)
+    )
 
-    @tool
-    async def twice(a: int) -> int:
-        """Double."""
-        return 2 * a
+    async def kept() -> str:
+        return "kept"
 
-    bound = {"add": as_tool(kept_add), "twice": as_tool(twice)}
-    audit = MemoryAudit()
-    catalogue = Catalogue(MemoryStore(), bind=lambda spec: bound[spec.name])
-    for made in bound.values():
-        catalogue.publish(made.spec.with_changes(binding=Binding(python=f"somewhere:{made.name}")))
-    registry = ToolRegistry([add])
-    toolbox = Toolbox(Calls(catalogue.tool, recorder=Recorder(audit)), registry=registry, catalogue=catalogue)
-    async with Client(build_server(toolbox)) as client:
-        first = await client.list_tools()
-        second = await client.list_tools(cursor=first.next_cursor)
-        assert [each.name for each in (*first.tools, *second.tools)] == ["add", "twice"]
-        assert second.next_cursor is None
-        assert (await client.call_tool("add", {"a": 2})).structured_content == {"result": 3}
-        assert (await client.call_tool("twice", {"a": 2})).structured_content == {"result": 4}
-        assert (await client.call_tool("nobody", {})).is_error
-    recorded = [(event.tool, event.outcome) for event in reversed(audit.events())]
-    ends = {"add": "done", "twice": "done", "nobody": "failed"}
-    assert recorded == [(name, outcome) for name in ends for outcome in ("attempt", ends[name])]
+    settings = Settings(data_dir=str(tmp_path), store="memory:", plugins_dir=str(tmp_path))
+    with System(settings, functions={"kept": kept}) as system:
+        binding = Binding(system_function_rpc_id="kept")
+        for name in ("same", "only-kept"):
+            system.catalogue.publish(ToolSpec(name=name, description="Kept.", binding=binding))
+        system.catalogue.publish(ToolSpec(name="described", description="Kept."))
+        toolbox = Toolbox(system.local_calls, registry=system.plugins, catalogue=system.catalogue)
+        async with Client(build_server(toolbox)) as client:
+            listed = await client.list_tools()
+            assert listed.next_cursor is None
+            shown = {each.name: each.description for each in listed.tools}
+            assert shown == {"only-kept": "Kept.", "same": "Kept.", "described": "Live.", "plugin": "Live."}
+            for name, description in shown.items():
+                answer = await client.call_tool(name, {})
+                assert answer.structured_content == {"result": str(description).rstrip(".").lower()}
+            assert (await client.call_tool("nobody", {})).is_error
+        runs = [(event.tool, event.outcome) for event in reversed(system.audit.events(action="run"))]
+    ends = dict.fromkeys(shown, "done") | {"nobody": "failed"}
+    assert runs == [(name, outcome) for name in ends for outcome in ("attempt", ends[name])]
 
 
 async def test_many_tools_come_in_pages() -> None:

@@ -236,7 +236,9 @@ async def test_paths_and_methods_that_are_not_there(client: httpx.AsyncClient) -
 
 
 async def test_bodies_that_come_too_slowly(serve: Serve, settings: Settings) -> None:
-    client = await serve(settings, limits=Limits(json_seconds=0.3, upload_seconds=1.0, stall_seconds=0.3))
+    client = await serve(
+        settings, limits=Limits(10_000, 10_000, json_seconds=0.3, upload_seconds=1.0, stall_seconds=0.3)
+    )
 
     async def dripping(pause: float, begin: bytes = b" ") -> Any:
         yield begin

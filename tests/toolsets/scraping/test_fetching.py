@@ -131,8 +131,8 @@ async def test_the_browser_clicks_fills_and_scrolls(site: Site, chromium_path: s
 
 
 def test_a_browser_that_is_nowhere_is_missing_before_anything_runs(tmp_path: Any) -> None:
-    secrets = {"PLAYWRIGHT_BROWSERS_PATH": str(tmp_path), "TOOLCRIB_CHROMIUM": "/nowhere"}
-    brick = BRICKS["playwright"](secrets=secrets.get)
+    secrets = {"PLAYWRIGHT_BROWSERS_PATH": str(tmp_path)}
+    brick = BRICKS["playwright"]({"executable": "/nowhere"}, secrets=secrets.get)
     [error] = brick.missing()
     assert isinstance(error, MissingDependencyError)
     assert str(error).startswith("the browser '/nowhere' is not installed; run: apt install chromium")

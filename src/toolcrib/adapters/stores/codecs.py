@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from toolcrib.core.spec import ToolSpec
+from toolcrib.formats.toolmetadata import ToolMetadata
 
 
 class Codec(Protocol):
@@ -30,3 +31,13 @@ class SpecCodec:
 
     def decode(self, entry: dict[str, Any]) -> dict[str, Any]:
         return ToolSpec.parse(entry).to_dict()
+
+
+class MetadataCodec:
+    """An entry is a :class:`ToolMetadata`, every field written out."""
+
+    def encode(self, document: dict[str, Any]) -> dict[str, Any]:
+        return ToolMetadata.from_spec(ToolSpec.parse(document)).model_dump()
+
+    def decode(self, entry: dict[str, Any]) -> dict[str, Any]:
+        return ToolMetadata.parse(entry).to_spec().to_dict()

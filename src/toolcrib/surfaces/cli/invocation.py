@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -43,28 +44,25 @@ class Invocation:
         """Programs that read a pipe get JSON; so does whoever asks for it."""
         return self.as_json or not sys.stdout.isatty()
 
+    @cached_property
+    def settings(self) -> Settings:
+        """What is in force, with the store that was named; the program ``brain`` names its own file."""
+        from toolcrib.settings import load_settings
+
+        if self.program == "brain" and not self.store:
+            return load_settings().with_changes(self.program, store=BRAIN_SCHEME)
+        return load_settings().with_changes("--store", store=self.store or None)
+
     @property
     def speaks_brain(self) -> bool:
         """Whether tools are kept, read and shown as The Brain's ToolMetadata."""
-        return self.store.startswith(BRAIN_SCHEME) or (self.program == "brain" and not self.store)
-
-    @property
-    def settings(self) -> Settings:
-        """What is in force, with the store that was named."""
-        from toolcrib.settings import load_settings
-
-        return load_settings().with_changes("--store", store=self.store or None)
+        return self.settings.store.startswith(BRAIN_SCHEME)
 
     def system(self) -> System:
         """The system on the store that was named; to be closed after the command."""
         from toolcrib.bootstrap import open_system
 
-        system = open_system(self.settings)
-        if self.speaks_brain:
-            from toolcrib.dialects import brain
-
-            system.catalogue = brain.open_catalogue(self.store)
-        return system
+        return open_system(self.settings)
 
     @contextmanager
     def catalogue(self) -> Iterator[Catalogue]:
@@ -82,7 +80,7 @@ class Invocation:
     def parse(self, data: Any) -> ToolSpec:
         """A tool as a file holds it."""
         if self.speaks_brain:
-            from toolcrib.dialects.brain import ToolMetadata
+            from toolcrib.formats.toolmetadata import ToolMetadata
 
             return ToolMetadata.parse(data).to_spec()
         from toolcrib.core.errors import ToolValidationError
@@ -95,7 +93,7 @@ class Invocation:
     def record(self, entry: Entry) -> dict[str, Any]:
         """A tool as programs read it."""
         if self.speaks_brain:
-            from toolcrib.dialects.brain import ToolMetadata
+            from toolcrib.formats.toolmetadata import ToolMetadata
 
             return ToolMetadata.from_spec(entry.spec).model_dump()
         return entry.document

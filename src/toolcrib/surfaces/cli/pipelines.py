@@ -82,7 +82,8 @@ def _load(system: System, file: str) -> Pipeline:
     """The pipeline, which stacks as the tools in the store say: what ``tools check-compat`` refuses, it is refused."""
     from toolcrib.toolsets.scraping import load_pipeline
 
-    return load_pipeline(file, secrets=system.settings.secrets, specs_of=system.catalogue.specs_of)
+    settings, specs_of = system.settings, system.catalogue.specs_of
+    return load_pipeline(file, secrets=settings.secrets, specs_of=specs_of, chromium=settings.chromium)
 
 
 @contextmanager

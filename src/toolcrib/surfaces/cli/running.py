@@ -16,7 +16,6 @@ from toolcrib.surfaces.cli.invocation import Invocation, JsonOption, StoreOption
 from toolcrib.surfaces.cli.output import complain, print_json, printable
 
 if TYPE_CHECKING:
-    from toolcrib.bootstrap import System
     from toolcrib.calling.call import Approve
     from toolcrib.core.result import ToolResult
     from toolcrib.core.spec import ToolSpec
@@ -50,25 +49,14 @@ def run(
 
     from toolcrib.bootstrap import address_rules
     from toolcrib.core.addresses import fence
+    from toolcrib.surfaces.cli.arguments import typed_arguments
 
     invoked = invocation(ctx, store, as_json)
     with invoked.system() as system, fence(address_rules(system.settings)):
-        given = {**_json_object(arguments), **_typed(system, name, ctx.args)}
-        calls = replace(system.calls, resolve=system.find_tool, approve=approval(yes))
-        result = asyncio.run(calls.execute(name, given))
+        calls = replace(system.local_calls, approve=approval(yes))
+        call = calls.execute(name, lambda spec: {**_json_object(arguments), **typed_arguments(spec, ctx.args)})
+        result = asyncio.run(call)
     raise typer.Exit(tell(invoked, result))
-
-
-def _typed(system: System, name: str, words: list[str]) -> dict[str, Any]:
-    """The arguments as the tool's schema types them; none if there is no such tool, which the call itself will say."""
-    from toolcrib.core.errors import ToolcribError
-    from toolcrib.surfaces.cli.arguments import typed_arguments
-
-    try:
-        spec = system.find_tool(name).spec
-    except ToolcribError:
-        return {}
-    return typed_arguments(spec, words)
 
 
 def tell(invoked: Invocation, result: ToolResult) -> int:

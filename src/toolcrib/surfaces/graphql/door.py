@@ -31,7 +31,7 @@ class Graphs:
     """What the GraphQL endpoints work with."""
 
     catalogue: Catalogue
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits
     graphql: GraphQL = field(default_factory=GraphQL)
 
 

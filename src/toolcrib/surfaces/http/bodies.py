@@ -18,11 +18,11 @@ _TAKEN_FOR_JSON = ("application/json", "application/x-www-form-urlencoded", "")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How large and how slow a request's body may be."""
+    """How large and how slow a request's body may be. The sizes are settings."""
 
-    json_bytes: int = 2 * 1024 * 1024
+    json_bytes: int
+    upload_bytes: int
     json_seconds: float = 30.0
-    upload_bytes: int = 512 * 1024 * 1024
     upload_seconds: float = 3600.0
     stall_seconds: float = 30.0
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from toolcrib.calling.blocking import in_thread
 from toolcrib.calling.call import Calls
 from toolcrib.catalogue import Catalogue
 from toolcrib.core.context import ToolContext
-from toolcrib.core.errors import ToolNotFoundError
 from toolcrib.core.result import ToolResult
 from toolcrib.core.roles import Principal
 from toolcrib.core.spec import Binding, ToolSpec
-from toolcrib.core.tool import Tool
 from toolcrib.registry import ToolRegistry
 
 PAGE = 200
@@ -23,42 +20,40 @@ _RUNNABLE = {"$or": [{f"binding.{way}": {"$ne": ""}} for way in Binding.model_fi
 
 
 class Toolbox:
-    """The registry's live tools first, then what the catalogue can run; of two tools of one name the live one counts.
+    """What the catalogue can run, then the registry's live tools; of two of one name the kept one counts.
 
-    ``calls`` has the rules; the toolbox says which tool a name means.
+    ``calls`` runs them: which tool a name means is for its ``resolve`` to say, in the same order.
     """
 
     def __init__(
         self, calls: Calls, *, registry: ToolRegistry | None = None, catalogue: Catalogue | None = None
     ) -> None:
+        self._calls = calls
         self._registry = ToolRegistry() if registry is None else registry
         self._catalogue = catalogue
-        self._calls = replace(calls, resolve=self._resolve)
-
-    def _resolve(self, name: str) -> Tool:
-        try:
-            return self._registry.get(name)
-        except ToolNotFoundError:
-            if self._catalogue is None:
-                raise
-        return self._catalogue.tool(name)
 
     async def run(self, name: str, arguments: Mapping[str, Any] | None, principal: Principal) -> ToolResult:
         return await self._calls.execute(name, arguments, ToolContext(principal.name, roles=principal.roles))
 
     async def page(self, cursor: str | None, principal: Principal) -> tuple[list[ToolSpec], str | None]:
         """Some tools, as the policy lets the principal see them, and where the next page begins."""
-        part, _, inner = (cursor or "").partition(":")
-        live = self._registry.get_all()
+        part, _, inner = (cursor or "kept:").partition(":")
+        specs: list[ToolSpec] = []
+        if part == "kept" and self._catalogue is not None:
+            seen = self._catalogue.as_seen_by(principal)
+            page = await in_thread(seen.query, _RUNNABLE, limit=PAGE, cursor=inner or None)
+            specs += page
+            if page.next_cursor:
+                return specs, f"kept:{page.next_cursor}"
+            inner = ""  # the live ones begin where the kept ones end
         start = int(inner) if inner.isdecimal() else 0
-        if part != "kept" and start < len(live):
-            specs = [tool.spec for tool in live[start : start + PAGE]]
-            if start + PAGE < len(live):
-                return specs, f"live:{start + PAGE}"
-            return specs, None if self._catalogue is None else "kept:"
-        if self._catalogue is None:
-            return [], None
-        seen = self._catalogue.as_seen_by(principal)
-        page = await in_thread(seen.query, _RUNNABLE, limit=PAGE, cursor=inner or None)
-        specs = [spec for spec in page if spec.name not in self._registry]
-        return specs, f"kept:{page.next_cursor}" if page.next_cursor else None
+        live = [tool.spec for tool in self._registry]
+        specs += await self._not_kept(live[start : start + PAGE])
+        return specs, f"live:{start + PAGE}" if start + PAGE < len(live) else None
+
+    async def _not_kept(self, live: list[ToolSpec]) -> list[ToolSpec]:
+        if self._catalogue is None or not live:
+            return live
+        of_those_names = {"$and": [_RUNNABLE, {"name": {"$in": [spec.name for spec in live]}}]}
+        kept = {spec.name for spec in await in_thread(self._catalogue.query, of_those_names)}
+        return [spec for spec in live if spec.name not in kept]

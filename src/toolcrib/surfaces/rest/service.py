@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from starlette.requests import Request
@@ -29,7 +29,7 @@ class Service:
     rendered: RenderedEntries
     spool: Path
     public_url: str
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits
 
     def seen_by(self, request: Request) -> CatalogueReader:
         """The tools as the policy lets the caller see them."""

@@ -40,7 +40,10 @@ _ARGUMENTS = (
 
 
 def find_chromium(path: str = "", own: str = "") -> str:
-    """The browser to start: the one named, ``TOOLCRIB_CHROMIUM``, Playwright's own, or one of the system's."""
+    """The browser to start: the one named, ``TOOLCRIB_CHROMIUM``, Playwright's own, or one of the system's.
+
+    Toolcrib's own programs name the one of the settings; the variable is for who uses these tools alone.
+    """
     named = path or os.environ.get("TOOLCRIB_CHROMIUM", "")
     if named:
         found = shutil.which(named)

@@ -56,9 +56,13 @@ def load_pipeline(
     bricks: Mapping[str, type[Brick[Any, Any]]] | None = None,
     secrets: Secrets | Mapping[str, str] | None = None,
     specs_of: SpecsOf | None = None,
+    chromium: str = "",
 ) -> Pipeline:
-    """The pipeline in a JSON or TOML file, made of the bricks that ship, others given, and installed ones."""
-    known = InstalledBricks({**BRICKS, **(bricks or {})})
+    """The pipeline in a JSON or TOML file, made of the bricks that ship, others given, and installed ones.
+
+    ``chromium`` is the browser for steps that do not name one.
+    """
+    known = InstalledBricks({**BRICKS, "playwright": PlaywrightBrick.using(chromium), **(bricks or {})})
     return Pipeline(read_definition(path), known, secrets=secrets, specs_of=specs_of)
 
 

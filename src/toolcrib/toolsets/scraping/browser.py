@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -49,7 +49,14 @@ class PlaywrightBrick(FetchBrick):
 
     spec = scraping_spec("playwright")
     modules = ("playwright",)
+    executable: ClassVar[str] = ""
+    """The browser if the step's own settings do not name one."""
     config: Config
+
+    @classmethod
+    def using(cls, executable: str) -> type[PlaywrightBrick]:
+        """The brick with another browser."""
+        return type(cls.__name__, (cls,), {"executable": executable})
 
     def missing(self) -> list[ToolcribError]:
         found = super().missing()
@@ -134,7 +141,7 @@ class PlaywrightBrick(FetchBrick):
 
     @property
     def _path(self) -> str:
-        return self.config.executable or self.secrets("TOOLCRIB_CHROMIUM") or ""
+        return self.config.executable or self.executable
 
     def _own_browsers(self) -> bool:
         folder = self.secrets("PLAYWRIGHT_BROWSERS_PATH") or Path.home() / ".cache" / "ms-playwright"
