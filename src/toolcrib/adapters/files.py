@@ -8,10 +8,24 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote, urlsplit
 
 from filelock import FileLock
 
+from toolcrib.core.errors import SettingsError
+
 _POLL_SECONDS = 0.01
+
+
+def read_file_url(url: str, what: Literal["file", "folder"] = "file") -> Path:
+    """The path of ``file:///path``, ``json:///path`` or ``sqlite:///path``; ``file:///~/x`` is in the home folder."""
+    parts = urlsplit(url)
+    path = unquote(parts.path)
+    elsewhere = parts.netloc not in {"", "localhost"} or parts.query or parts.fragment
+    if elsewhere or not path.startswith("/") or (what == "file" and path.endswith("/")):
+        raise SettingsError(f"{url!r} names no {what}; write {parts.scheme}:///and/the/full/path")
+    return Path(path.removeprefix("/")).expanduser() if path.startswith("/~") else Path(path)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from toolcrib.core.errors import SettingsError
 from toolcrib.settings import Settings
@@ -111,11 +111,9 @@ def open_outbox(settings: Settings, store: Store) -> OutboxDeliverer | None:
 
 def file_path(url: str) -> Path:
     """The path of ``json:///path`` or ``sqlite:///path``; ``json:///~/x`` is in the home folder."""
-    parts = urlsplit(url)
-    path = unquote(parts.path)
-    if parts.netloc or parts.query or not path.startswith("/") or path.endswith("/"):
-        raise SettingsError(f"{url!r} names no file; write {parts.scheme}:///and/the/full/path")
-    return Path(path.removeprefix("/")).expanduser() if path.startswith("/~") else Path(path)
+    from toolcrib.adapters.files import read_file_url
+
+    return read_file_url(url)
 
 
 def scheme_of(url: str) -> str:
