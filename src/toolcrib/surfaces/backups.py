@@ -20,6 +20,7 @@ from typing import IO, Any
 
 from toolcrib import __version__
 from toolcrib.bootstrap import System, open_system
+from toolcrib.catalogue.finding import matching_records
 from toolcrib.core.errors import ConflictError, InvalidBundleError, StoreError
 from toolcrib.core.json import read_json
 from toolcrib.core.query import ALL
@@ -30,7 +31,6 @@ from toolcrib.settings import Settings
 
 FORMAT = 1
 _MANIFEST, _TOOLS, _AUDIT, _TOKENS, _BLOBS = "manifest.json", "tools.jsonl", "audit.jsonl", "tokens.jsonl", "blobs/"
-_PAGE = 500
 _EVERY_EVENT = 10_000_000
 
 
@@ -98,17 +98,14 @@ def _write(archive: zipfile.ZipFile, system: System) -> Saved:
 
 def _histories(store: Store) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Every tool with its versions, oldest first."""
-    after: str | None = None
-    while page := store.query(ALL, limit=_PAGE, after=after):
-        for record in page:
-            yield (
-                record.name,
-                [
-                    {"version": old.version, "at": old.at, "document": None if old.deleted else old.document}
-                    for old in reversed(store.history(record.name))
-                ],
-            )
-        after = page[-1].name
+    for record in matching_records(store, ALL):
+        yield (
+            record.name,
+            [
+                {"version": old.version, "at": old.at, "document": None if old.deleted else old.document}
+                for old in reversed(store.history(record.name))
+            ],
+        )
 
 
 def restore(settings: Settings, path: Path) -> Saved:
