@@ -483,7 +483,7 @@ async def test_the_address_rules_in_force_hold_in_the_threads_of_a_brick() -> No
             return super().process(item, context)
 
     class KeepWatching(Keep):
-        def process_many(self, items: Sequence[Record], context: StepContext, /) -> list[Stored]:
+        def process_many(self, items: Sequence[Record], context: StepContext, /) -> Sequence[Stored]:
             seen.append(("batch", AddressRules.in_force()))
             return super().process_many(items, context)
 
@@ -491,7 +491,7 @@ async def test_the_address_rules_in_force_hold_in_the_threads_of_a_brick() -> No
         seen.append(("check", AddressRules.in_force()))
         return {}
 
-    bricks = {**BRICKS, "read": Watching, "keep": KeepWatching}
+    bricks: dict[str, Any] = {**BRICKS, "read": Watching, "keep": KeepWatching}
     rules = AddressRules(public_only=True)
     with fence(rules):
         await Pipeline.of("fetch", "read", "keep", bricks=bricks, specs_of=specs_of).run(["https://example.com/u"])

@@ -82,7 +82,7 @@ def sync(path: Path) -> None:
 
 
 def signature(path: Path) -> tuple[int, int, int] | None:
-    """Changes whenever the file does; None where there is none."""
+    """Changes whenever the file does; None if there is none."""
     try:
         status = path.stat()
     except FileNotFoundError:
