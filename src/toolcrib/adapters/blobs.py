@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import parse_qsl, urlsplit
 
-from toolcrib.adapters.files import read_file_url, sync
+from toolcrib.adapters.files import file_path, sync
 from toolcrib.core.errors import MissingDependencyError, SettingsError, StoreError
 from toolcrib.ports import Blobs
 
@@ -54,7 +54,7 @@ def open_blobs(url: str, credentials: S3Credentials | None = None) -> Blobs:
     if parts.scheme == "memory":
         return ObjectBlobs(MemoryStore(), url)
     if parts.scheme == "file":
-        return FolderBlobs(read_file_url(url, "folder"))
+        return FolderBlobs(file_path(url, "folder"))
     if parts.scheme == "s3":
         return _open_s3(url, credentials or S3Credentials())
     raise SettingsError(f"{url!r} is not an address of blobs; use file:///path, s3://bucket?endpoint=... or memory:")

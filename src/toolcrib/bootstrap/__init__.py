@@ -4,12 +4,12 @@ Only this package names concrete adapters, and it imports each when it is needed
 they do not use.
 """
 
+from toolcrib.adapters.files import file_path, replacing
 from toolcrib.bootstrap.binding import address_rules
 from toolcrib.bootstrap.local import known_names, sample_specs, seed_samples
 from toolcrib.bootstrap.policies import open_policy
 from toolcrib.bootstrap.seals import new_key, open_seal
 from toolcrib.bootstrap.stores import (
-    file_path,
     open_audit,
     open_blobs,
     open_file,
@@ -22,5 +22,5 @@ from toolcrib.bootstrap.system import System, open_catalogue, open_system, rotat
 __all__ = [
     "System", "address_rules", "file_path", "known_names", "new_key", "open_audit", "open_blobs", "open_catalogue",
     "open_file", "open_outbox", "open_policy", "open_seal", "open_store", "open_system", "open_tokens",
-    "rotate_seal", "sample_specs", "seed_samples",
+    "replacing", "rotate_seal", "sample_specs", "seed_samples",
 ]  # fmt: skip

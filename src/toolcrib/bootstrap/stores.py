@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from toolcrib.adapters.files import file_path
 from toolcrib.core.errors import SettingsError
 from toolcrib.settings import Settings
 
@@ -107,13 +108,6 @@ def open_outbox(settings: Settings, store: Store) -> OutboxDeliverer | None:
     shape = as_registration if settings.events_shape == "registration" else as_event
     options = DeliveryOptions(secret=settings.events_secret or settings.policy_webhook_secret)
     return OutboxDeliverer(store, settings.events_receiver, options, shape=shape)
-
-
-def file_path(url: str) -> Path:
-    """The path of ``json:///path`` or ``sqlite:///path``; ``json:///~/x`` is in the home folder."""
-    from toolcrib.adapters.files import read_file_url
-
-    return read_file_url(url)
 
 
 def scheme_of(url: str) -> str:

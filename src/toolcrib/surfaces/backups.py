@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import tempfile
 import time
 import zipfile
 import zlib
@@ -19,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from toolcrib import __version__
-from toolcrib.bootstrap import System, open_system
+from toolcrib.bootstrap import System, open_system, replacing
 from toolcrib.catalogue.finding import matching_records
 from toolcrib.core.errors import ConflictError, InvalidBundleError, StoreError
 from toolcrib.core.json import read_json
@@ -48,23 +46,14 @@ class Saved:
 def backup(settings: Settings, path: Path) -> Saved:
     """Write a backup to ``path``; it is there complete or not at all. The service may go on meanwhile."""
     try:
-        folder = path.absolute().parent
         with (
             open_system(settings) as system,
-            tempfile.NamedTemporaryFile(dir=folder, prefix=".backup-", delete=False) as file,
+            replacing(path, mode=0o600) as file,
+            zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
         ):
-            try:
-                with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-                    saved = _write(archive, system)
-                file.flush()
-                os.fsync(file.fileno())
-                Path(file.name).replace(path)
-            except BaseException:
-                Path(file.name).unlink(missing_ok=True)
-                raise
+            return _write(archive, system)
     except OSError as error:
         raise StoreError(f"the backup {str(path)!r} cannot be written: {error.strerror or error}") from None
-    return saved
 
 
 def _write(archive: zipfile.ZipFile, system: System) -> Saved:
