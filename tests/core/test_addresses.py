@@ -351,6 +351,7 @@ NO_SERVICE = {
     "": "not an http or https address",
     "x": "not an http or https address",
     "ftp://x/": "not an http or https address",
+    "ftp://user:geheim@x/": "not an http or https address",
     "ws://x/": "not an http or https address",
     "http://": "not an http or https address",
     "http://x:y/": "not an http or https address",

@@ -82,7 +82,7 @@ def is_url(text: str) -> bool:
 def check_service_url(url: str) -> SplitResult:
     """The parts of a service's http or https address in ASCII, as they are requested; ValueError says what is wrong."""
     scheme, user, place = _split(url)
-    shown = f"{url!r:.200}"
+    shown = f"{mask_passwords(url)!r:.200}"
     wrong = f"{shown} is not an http or https address, such as 'https://host/path'"
     if scheme not in {"http", "https"}:
         raise ValueError(wrong)
