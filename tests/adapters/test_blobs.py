@@ -163,11 +163,20 @@ def test_a_missing_bucket_is_named_with_the_way_out(s3_server: S3Server) -> None
 
 
 @pytest.mark.parametrize(
-    "url", ["ftp://x", "file://host/x", "file:x", "s3://", "s3://b?endpont=x", "s3://key:secret@b", "/plain/path"]
-)
+    "url",
+    ["ftp://x", "file://host/x", "file:x", "file:///x?y=1", "file:///x#y", "s3://", "s3://b?endpont=x",
+     "s3://key:secret@b", "/plain/path"],
+)  # fmt: skip
 def test_wrong_addresses_are_refused(url: str) -> None:
     with pytest.raises(SettingsError):
         open_blobs(url)
+
+
+@pytest.mark.parametrize("url", ["file:///~/blobs", "file:///~/blobs/", "file://localhost/~/%62lobs"])
+def test_a_folder_may_be_in_the_home_folder(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    open_blobs(url).put("x", io.BytesIO(b"1"))
+    assert (tmp_path / "blobs" / "x").read_bytes() == b"1"
 
 
 def fetch(url: str) -> tuple[int, bytes]:

@@ -8,38 +8,11 @@ import threading
 import pytest
 from tests.support.receiver import receiving
 
-from toolcrib.adapters.http import HttpCaller, caller_to, check_url
+from toolcrib.adapters.http import HttpCaller, caller_to
 from toolcrib.core.addresses import AddressRules
-from toolcrib.core.errors import DeniedError, SettingsError, ToolValidationError, UnavailableError
+from toolcrib.core.errors import DeniedError, SettingsError, UnavailableError
 
 PUBLIC_ONLY = AddressRules(public_only=True)
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "",
-        "x",
-        "ftp://x/",
-        "http://",
-        "http://a b/",
-        "http://x:0/",
-        "http://x:y/",
-        "http://x\n/",
-        "http://a..b/",
-        "http:x",
-        "http:/\\\\x",
-    ],
-)
-def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(ToolValidationError):
-        check_url(url)
-
-
-def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
-    with pytest.raises(ToolValidationError) as caught:
-        check_url("http://user:geheim@example.org/")
-    assert "geheim" not in str(caught.value)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"])

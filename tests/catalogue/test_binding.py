@@ -246,6 +246,7 @@ def test_a_pipeline_keeps_the_tools_it_is_made_of(settings: Settings) -> None:
         ("tools.db", "not the address of a store"),
         ("sqlite://tools.db", "names no file; write sqlite:///and/the/full/path"),
         ("json:///", "names no file"),
+        ("json:///tools.json#1", "names no file"),
     ],
 )
 def test_an_address_that_is_none_is_told(url: str, words: str) -> None:

@@ -43,7 +43,7 @@ class Shop:
         return ingest(
             path,
             blobs=self.blobs,
-            catalogue=catalogue or self.catalogue,
+            catalogue=self.catalogue if catalogue is None else catalogue,
             link_for=lambda digest: bundle_link("https://tools.example.org", digest),
             **options,
         )
@@ -173,6 +173,19 @@ def test_a_refused_upload_does_not_take_another_tools_code_along(shop: Shop) -> 
     refusing = Catalogue(shop.catalogue.store, policy=Refusing())
     with pytest.raises(DeniedError):
         shop.upload(bundle(spec={**SPEC, "tool_id": "twin"}), refusing)
+    assert len(shop.kept()) == 1
+
+
+def test_a_refused_upload_leaves_the_code_that_was_published_meanwhile_under_another_address(shop: Shop) -> None:
+    class RefusingLate(Refusing):
+        def decide(self, request: PolicyRequest) -> Decision:
+            link = request.spec["binding"]["source_code_link"].replace("tools.example.org", "old.example.org")
+            twin = {"name": "twin", "description": "d", "binding": {"source_code_link": link}}
+            shop.catalogue.publish(twin)
+            return super().decide(request)
+
+    with pytest.raises(DeniedError):
+        shop.upload(bundle(), Catalogue(shop.catalogue.store, policy=RefusingLate()))
     assert len(shop.kept()) == 1
 
 

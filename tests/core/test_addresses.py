@@ -11,9 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcrib.core.addresses import AddressRules, fence, is_loopback, is_public, mask_passwords, read_host, read_url
-from toolcrib.core.errors import DeniedError, SettingsError
+from toolcrib.core.addresses import (
+    AddressRules,
+    check_service_url,
+    fence,
+    is_loopback,
+    is_public,
+    mask_passwords,
+    read_host,
+    read_url,
+)
+from toolcrib.core.errors import DeniedError, SettingsError, ToolValidationError
 from toolcrib.core.json import MASK
+from toolcrib.core.spec import ToolSpec
 
 PUBLIC_ONLY = AddressRules(public_only=True)
 
@@ -335,3 +345,52 @@ def test_hosts_that_are_not_loopback(host: str) -> None:
 def test_the_passwords_of_addresses_are_masked() -> None:
     assert mask_passwords("mongodb://u:p@ss@h/d, s3://b") == f"mongodb://u:{MASK}@h/d, s3://b"
     assert mask_passwords("https://h/a:b@c") == "https://h/a:b@c"
+
+
+NO_SERVICE = {
+    "": "not an http or https address",
+    "x": "not an http or https address",
+    "ftp://x/": "not an http or https address",
+    "ftp://user:geheim@x/": "not an http or https address",
+    "ws://x/": "not an http or https address",
+    "http://": "not an http or https address",
+    "http://x:y/": "not an http or https address",
+    "http://a..b/": "not an http or https address",
+    "http:example.com/x": "not an http or https address",
+    "http:///example.com/x": "not an http or https address",
+    "https://user:geheim@example.com/x": "holds a user name; use credentials instead",
+    "https:\\\\user:ge heim@example.com\\x": "holds a user name; use credentials instead",
+    "https://@example.com/": "holds a user name; use credentials instead",
+    "http://example.com:0/x": "port 0",
+    "https://example.com/a b": "holds a blank",
+    " https://example.com/x": "holds a blank",
+    "http://x\n/": "holds a blank or a control character",
+    "https:\\\\example.com\\x": "holds a backslash",
+    "http:/\\\\x": "holds a backslash",
+}
+
+
+@pytest.mark.parametrize(("url", "why"), NO_SERVICE.items())
+def test_an_address_that_nobody_can_call_is_refused_with_the_reason(url: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why) as caught:
+        check_service_url(url)
+    assert "heim" not in str(caught.value)
+    for binding in ({"service_url": url}, {"mcp": f"{url}#add"}):
+        if url and (url != "x" or "mcp" not in binding):  # nothing is no binding, and a word is a command
+            with pytest.raises(ToolValidationError, match=f"'binding.*{why}"):
+                ToolSpec.parse({"name": "t", "description": "d", "binding": binding})
+
+
+def test_an_address_is_requested_in_ascii_and_as_a_browser_reads_it() -> None:
+    assert check_service_url("HTTPS://B\u00fccher.example/\u00e4?q=\u00e4#part").geturl() == (
+        "https://xn--bcher-kva.example/%C3%A4?q=%C3%A4"
+    )
+    assert check_service_url("http://0x7f.1:8080").geturl() == "http://127.0.0.1:8080/"
+    assert check_service_url("https://[0:0::1]/a%20b").geturl() == "https://[::1]/a%20b"
+
+
+@pytest.mark.parametrize(
+    "target", ["", "npx -y server", "run https://user:pw@example.com", "C:\\server.exe", "https://m/#x"]
+)
+def test_a_command_or_an_address_starts_an_mcp_server(target: str) -> None:
+    assert ToolSpec.parse({"name": "t", "description": "d", "binding": {"mcp": target}}).binding.mcp == target

@@ -169,6 +169,8 @@ def test_the_first_of_a_name_wins_and_a_warning_is_logged(
         ({"tags": ["file_io", "read"]}, ["read_file"]),
         ({"tags": ["file_io", "python"]}, []),
         ({"tags": "python"}, ["run_python"]),
+        ({"tags": 3}, []),
+        ({"tags": [["python"]]}, []),
         ({"category": "Code Execution"}, ["run_python"]),
         ({"category": None}, []),
         ({"name_pattern": "r.*_f"}, ["read_file"]),

@@ -102,7 +102,7 @@ specs = st.builds(
     examples=st.lists(st.builds(ToolExample, input=objects, call=texts), max_size=1).map(tuple),
     timeout_seconds=st.none() | st.floats(0.5, 9),
     safety_level=st.sampled_from(["safe", "dangerous"]),
-    binding=st.builds(Binding, python=texts, service_url=urls, mcp=texts),
+    binding=st.builds(Binding, python=texts, service_url=urls, mcp=urls | st.just("npx -y server")),
     metadata=metadata,
     credentials=objects,
 )

@@ -17,6 +17,7 @@ from toolcrib import (
     ToolTimeoutError,
     tool,
 )
+from toolcrib.core.addresses import AddressRules, fence
 from toolcrib.formats import to_structured_tool
 
 
@@ -165,3 +166,15 @@ def test_formats_do_not_import_langchain() -> None:
     assert (
         subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "False\n"
     )
+
+
+async def test_the_address_rules_in_force_hold_also_beside_a_running_loop() -> None:
+    rules = AddressRules(public_only=True)
+
+    @tool
+    async def public_only() -> bool:
+        """Say whether the rules hold here."""
+        return AddressRules.in_force() is rules
+
+    with fence(rules):
+        assert to_structured_tool(public_only).invoke({}) is True

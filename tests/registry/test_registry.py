@@ -90,8 +90,27 @@ def test_filters(registry: ToolRegistry) -> None:
     assert names(registry.filter(deprecated=False)) == names(registry)
     with pytest.raises(InvalidQueryError, match="'categry'; did you mean 'category'"):
         registry.filter(categry="web")
-    with pytest.raises(InvalidQueryError, match="regular expression"):
-        registry.filter(name_pattern="(")
+    assert names(registry.filter(tags="read")) == ["read-file", "http-get"], "one tag"
+    assert registry.filter(tags=3) == [], "no tag"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [("file", []), ("(?i)READ|look", ["read-file", "look"]), ("x|.*-file$", ["read-file", "write-file"])],
+)
+def test_a_name_pattern_is_matched_from_the_start(registry: ToolRegistry, pattern: str, found: list[str]) -> None:
+    assert names(registry.filter(name_pattern=pattern)) == found
+
+
+def test_no_name_pattern_takes_forever(registry: ToolRegistry) -> None:
+    registry.register(make("a" * 60 + "-"))
+    assert registry.filter(name_pattern="(a+)+$") == []
+
+
+@pytest.mark.parametrize("pattern", ["(", "a)|(b", "(?=a)", 3])
+def test_what_is_no_name_pattern_is_refused(registry: ToolRegistry, pattern: Any) -> None:
+    with pytest.raises(InvalidQueryError, match="name_pattern is wrong: .*regular expression"):
+        registry.filter(name_pattern=pattern)
 
 
 def test_search_ranks_names_over_tags_over_descriptions(registry: ToolRegistry) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+import threading
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.stacking.bricks import BRICKS, Fetch, Keep, LivePage, OtherFetch, ReadWhenFree, Through
+from tests.stacking.bricks import BRICKS, Fetch, Keep, LivePage, OtherFetch, Read, ReadWhenFree, Through
 from tests.support.waiting import until
 from toolcrib import ToolRegistry
 from toolcrib.adapters.audit.memory import MemoryAudit
@@ -18,6 +19,7 @@ from toolcrib.bootstrap import open_catalogue
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.call import Calls
 from toolcrib.calling.recording import Recorder
+from toolcrib.core.addresses import AddressRules, fence
 from toolcrib.core.errors import (
     ConflictError,
     DeniedError,
@@ -29,9 +31,10 @@ from toolcrib.core.errors import (
     ToolFailedError,
     ToolNotFoundError,
 )
+from toolcrib.core.spec import ToolSpec
 from toolcrib.ports import Decision, PolicyRequest
 from toolcrib.settings import Settings
-from toolcrib.stacking import Pipeline, Progress, Record, Request, Stored
+from toolcrib.stacking import Page, Pipeline, Progress, Record, Request, StepContext, Stored
 
 
 @pytest.fixture(autouse=True)
@@ -466,3 +469,31 @@ async def test_collect_gives_the_items_or_raises() -> None:
     assert [item.data for item in items if isinstance(item, Record)] == [{"word": "a"}]
     with pytest.raises(ToolFailedError, match="1 requests failed, the first with: u2 answered 404"):
         await reading.collect(["u2"])
+
+
+async def test_the_address_rules_in_force_hold_in_the_threads_of_a_brick() -> None:
+    seen: list[tuple[str, AddressRules]] = []
+
+    class Watching(Read):
+        def open(self) -> None:
+            seen.append(("open", AddressRules.in_force()))
+
+        def process(self, item: Page, context: StepContext, /) -> Sequence[Record]:
+            seen.append((threading.current_thread().name, AddressRules.in_force()))
+            return super().process(item, context)
+
+    class KeepWatching(Keep):
+        def process_many(self, items: Sequence[Record], context: StepContext, /) -> Sequence[Stored]:
+            seen.append(("batch", AddressRules.in_force()))
+            return super().process_many(items, context)
+
+    def specs_of(_names: Iterable[str]) -> dict[str, ToolSpec]:
+        seen.append(("check", AddressRules.in_force()))
+        return {}
+
+    bricks: dict[str, Any] = {**BRICKS, "read": Watching, "keep": KeepWatching}
+    rules = AddressRules(public_only=True)
+    with fence(rules):
+        await Pipeline.of("fetch", "read", "keep", bricks=bricks, specs_of=specs_of).run(["https://example.com/u"])
+    assert [where for where, _ in seen] == ["check", "open", "read_0", "batch"]
+    assert all(held is rules for _, held in seen)

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import BinaryIO
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
-from toolcrib.adapters.files import sync
+from toolcrib.adapters.files import file_path, sync
 from toolcrib.core.errors import MissingDependencyError, SettingsError, StoreError
 from toolcrib.ports import Blobs
 
@@ -49,14 +49,12 @@ class S3Credentials:
 
 
 def open_blobs(url: str, credentials: S3Credentials | None = None) -> Blobs:
-    """The blobs at ``url``; SettingsError where it is no address of blobs."""
+    """The blobs at ``url``; SettingsError if it is no address of blobs."""
     parts = urlsplit(url)
     if parts.scheme == "memory":
         return ObjectBlobs(MemoryStore(), url)
     if parts.scheme == "file":
-        if parts.netloc not in {"", "localhost"} or not parts.path.startswith("/"):
-            raise SettingsError(f"{url!r} is not a folder's address; write file:///and/the/full/path")
-        return FolderBlobs(Path(unquote(parts.path)))
+        return FolderBlobs(file_path(url, "folder"))
     if parts.scheme == "s3":
         return _open_s3(url, credentials or S3Credentials())
     raise SettingsError(f"{url!r} is not an address of blobs; use file:///path, s3://bucket?endpoint=... or memory:")

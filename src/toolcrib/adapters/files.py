@@ -8,25 +8,40 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Literal
+from urllib.parse import unquote, urlsplit
 
-from filelock import FileLock
+from toolcrib.core.errors import SettingsError
 
 _POLL_SECONDS = 0.01
+
+
+def file_path(url: str, what: Literal["file", "folder"] = "file") -> Path:
+    """The path of ``file:///path``, ``json:///path`` or ``sqlite:///path``; ``file:///~/x`` is in the home folder."""
+    parts = urlsplit(url)
+    path = unquote(parts.path)
+    elsewhere = parts.netloc not in {"", "localhost"} or parts.query or parts.fragment
+    if elsewhere or not path.startswith("/") or (what == "file" and path.endswith("/")):
+        raise SettingsError(f"{url!r} names no {what}; write {parts.scheme}:///and/the/full/path")
+    return Path(path.removeprefix("/")).expanduser() if path.startswith("/~") else Path(path)
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold the lock of ``path`` against threads and processes alike: a file of its own beside it, which stays."""
+    from filelock import FileLock  # the root loads this module for everybody, and few lock
+
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(path.with_name(f"{path.name}.lock"), mode=0o666).acquire(poll_interval=_POLL_SECONDS):
         yield
 
 
-def replace_file(path: Path, data: bytes, *, mode: int = 0o666) -> None:
-    """Make ``data`` the content of ``path``; a reader, and a crash, sees the old content or the new.
+@contextmanager
+def replacing(path: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
+    """A file for what ``path`` is to hold; a reader, and a crash, sees the old content or the new.
 
-    It is on disk when this returns. A symbolic link stays one, and permissions stay as they were; ``mode`` is for a
-    file that is new.
+    It is on disk at the end, unless something was raised meanwhile. A symbolic link stays one, and permissions stay as
+    they were; ``mode`` is for a file that is new.
     """
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
@@ -35,7 +50,7 @@ def replace_file(path: Path, data: bytes, *, mode: int = 0o666) -> None:
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, known or mode), "wb") as file:
             if known is not None:
                 temporary.chmod(known)
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
@@ -43,6 +58,12 @@ def replace_file(path: Path, data: bytes, *, mode: int = 0o666) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync(target.parent)
+
+
+def replace_file(path: Path, data: bytes, *, mode: int = 0o666) -> None:
+    """Make ``data`` the content of ``path``, as :func:`replacing` does."""
+    with replacing(path, mode=mode) as file:
+        file.write(data)
 
 
 def append_file(path: Path, data: bytes) -> None:
@@ -68,7 +89,7 @@ def sync(path: Path) -> None:
 
 
 def signature(path: Path) -> tuple[int, int, int] | None:
-    """Changes whenever the file does; None where there is none."""
+    """Changes whenever the file does; None if there is none."""
     try:
         status = path.stat()
     except FileNotFoundError:

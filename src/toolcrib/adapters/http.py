@@ -7,7 +7,6 @@ something that nobody checked.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import os
 import ssl
 import threading
@@ -15,14 +14,12 @@ from collections.abc import Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
-from urllib.parse import SplitResult, quote, urlsplit
 
-from toolcrib.core.addresses import AddressRules, read_url
+from toolcrib.core.addresses import AddressRules, check_service_url
 from toolcrib.core.errors import (
     DeniedError,
     MissingDependencyError,
     SettingsError,
-    ToolValidationError,
     UnavailableError,
 )
 from toolcrib.core.json import read_json
@@ -35,7 +32,6 @@ except ImportError as error:
 _T = TypeVar("_T")
 
 DEFAULT_MAX_BYTES = 10 * 1024 * 1024
-_URL_SAFE = "%/:@!$&'()*+,;=~-._"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +99,7 @@ class HttpCaller:
         loop.close()
 
     async def _post(self, url: str, body: bytes, headers: Mapping[str, str], seconds: float, max_bytes: int) -> Reply:
-        target = check_url(url)
+        target = check_service_url(url)
         host, pool = target.netloc, self._connections()
         sent = [("Host", host), ("Content-Length", str(len(body))), ("Accept-Encoding", "identity")]
         sent += headers.items()
@@ -152,32 +148,10 @@ class HttpCaller:
 def caller_to(url: str, what: str) -> HttpCaller:
     """A caller for one address out of the settings, which may be an internal one; SettingsError if it is none."""
     try:
-        target = check_url(url)
-    except ToolValidationError as error:
+        target = check_service_url(url)
+    except ValueError as error:
         raise SettingsError(f"the address of {what} is wrong: {error}") from None
     return HttpCaller(AddressRules(allow=(target.netloc,)))
-
-
-def check_url(url: str) -> SplitResult:
-    """The parts of an http or https address in ASCII, the host as a browser reads it, or ToolValidationError."""
-    try:
-        parts = urlsplit(url)
-        _, host, port = read_url(url)
-    except ValueError:
-        raise ToolValidationError(f"{url!r} is not an http or https address") from None
-    plain = url.isprintable() and " " not in url and "\\" not in url
-    if parts.scheme not in {"http", "https"} or not parts.netloc or port == 0 or not plain:
-        raise ToolValidationError(f"{url!r} is not an http or https address")
-    if parts.username is not None:
-        raise ToolValidationError(f"the address of {str(host)!r} holds a user name; use credentials instead")
-    netloc = f"[{host}]" if isinstance(host, ipaddress.IPv6Address) else str(host)
-    return SplitResult(
-        parts.scheme,
-        netloc if parts.port is None else f"{netloc}:{port}",
-        quote(parts.path, safe=_URL_SAFE) or "/",
-        quote(parts.query, safe=_URL_SAFE + "?"),
-        "",
-    )
 
 
 class _JudgedBackend(httpcore.AsyncNetworkBackend):

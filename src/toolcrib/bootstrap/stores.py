@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
+from toolcrib.adapters.files import file_path
 from toolcrib.core.errors import SettingsError
 from toolcrib.settings import Settings
 
@@ -68,15 +68,6 @@ def open_outbox(settings: Settings, store: Store, *, clock: Clock = time.time) -
     shape = as_registration if settings.events_shape == "registration" else as_event
     options = DeliveryOptions(secret=settings.events_secret or settings.policy_webhook_secret)
     return OutboxDeliverer(store, settings.events_receiver, options, shape=shape, clock=clock)
-
-
-def file_path(url: str) -> Path:
-    """The path of ``json:///path`` or ``sqlite:///path``; ``json:///~/x`` is in the home folder."""
-    parts = urlsplit(url)
-    path = unquote(parts.path)
-    if parts.netloc or parts.query or not path.startswith("/") or path.endswith("/"):
-        raise SettingsError(f"{url!r} names no file; write {parts.scheme}:///and/the/full/path")
-    return Path(path.removeprefix("/")).expanduser() if path.startswith("/~") else Path(path)
 
 
 # Every kind of store: its functions, and its line in the table

@@ -1,6 +1,8 @@
 """From async to sync: the one way for async code to call what blocks.
 
 What leaves the process, or may take long, is called in a thread of our own pool: no tool can use those threads up.
+The thread sees the caller's context variables, so the address rules in force there hold here too. Toolsets, which see
+public names alone, use ``asyncio.to_thread``: it does the same with the loop's own threads.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import cache, partial
 from typing import Any, ParamSpec, Protocol, TypeVar
 
@@ -25,8 +27,13 @@ class Port(Protocol):
 
 async def in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """What ``function`` returns, called in a thread with the caller's context variables."""
+    return await in_thread_of(None, function, *args, **kwargs)
+
+
+async def in_thread_of(threads: Executor | None, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """The same in one of ``threads``, for work that must not share ours."""
     work: Callable[[], Any] = partial(contextvars.copy_context().run, function, *args, **kwargs)
-    result: T = await asyncio.get_running_loop().run_in_executor(_threads(), work)
+    result: T = await asyncio.get_running_loop().run_in_executor(threads or _threads(), work)
     return result
 
 

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from toolcrib.catalogue.catalogue import Catalogue
+from toolcrib.catalogue.cleaning import has_users
 from toolcrib.catalogue.creator import checked_spec
 from toolcrib.catalogue.entries import Entry
+from toolcrib.catalogue.finding import matching_records
 from toolcrib.core.errors import ToolcribError, UnavailableError
-from toolcrib.core.query import Filter, parse
+from toolcrib.core.query import ALL, parse
 from toolcrib.core.roles import Who
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.bundle import Bundle, BundleLimits, blob_key, bundle_digest, read_bundle
@@ -55,7 +57,7 @@ def ingest(
         except UnavailableError:
             raise  # nobody knows whether it was written, so the code stays until it is certainly an orphan
         except ToolcribError:
-            if not known and not catalogue.count({"binding.source_code_link": spec.binding.source_code_link}):
+            if not known and not has_users(spec.binding.source_code_link, catalogue.store):
                 blobs.delete(key)
             raise
         if blobs.open(key) is None:  # somebody deleted the last tool with the same code meanwhile
@@ -104,19 +106,12 @@ def collect_orphans(
 
 
 def _with_bundles(store: Store) -> Iterator[Record]:
-    return _pages(store, parse({"binding.source_code_link": {"$ne": ""}}))
+    return matching_records(store, parse({"binding.source_code_link": {"$ne": ""}}))
 
 
 def _every_version(store: Store) -> Iterator[Record]:
-    for record in _pages(store, parse({})):
+    for record in matching_records(store, ALL):
         yield from store.history(record.name)
-
-
-def _pages(store: Store, where: Filter) -> Iterator[Record]:
-    after: str | None = None
-    while page := store.query(where, limit=500, after=after):
-        yield from page
-        after = page[-1].name
 
 
 def _digest(record: Record) -> str | None:

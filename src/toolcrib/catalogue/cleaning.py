@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from toolcrib.core.errors import ToolcribError
 from toolcrib.core.query import parse
@@ -55,9 +54,8 @@ class Cleaning:
         return len(entries)
 
     def _clean(self, spec: ToolSpec) -> None:
-        link = spec.binding.source_code_link
-        if link and self.store.count(parse({"binding.source_code_link": _same_bundle(link)})):
-            return  # another tool, or the same one published again, has the same bundle
+        if has_users(spec.binding.source_code_link, self.store):
+            return  # another tool, or the same one published again
         for cleanup in self.cleanups:
             cleanup(spec)
 
@@ -65,7 +63,8 @@ class Cleaning:
         return [entry for entry in self.store.outbox(limit=_ALL) if entry.payload.get("event") == "tool.deleted"]
 
 
-def _same_bundle(link: str) -> Any:
-    """The same code may have been published under another address of the service."""
+def has_users(link: str, store: Store) -> bool:
+    """Whether a tool has the code at ``link``, be it published under another address of the service."""
     digest = bundle_digest(link)
-    return link if digest is None else {"$regex": f"/bundles/{digest}/"}
+    same = link if digest is None else {"$regex": f"/bundles/{digest}/"}
+    return bool(link) and store.count(parse({"binding.source_code_link": same})) > 0

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
+from toolcrib.catalogue.finding import matching_records
 from toolcrib.core.query import parse
 from toolcrib.ports import Store
-
-_PAGE = 500
 
 
 def users_of(name: str, store: Store) -> list[str]:
@@ -26,16 +24,10 @@ def users_of(name: str, store: Store) -> list[str]:
         {"metadata.steps.tool": name},
     ]
     users = {record.name for record in store.query(parse({"$or": naming}))}
-    users |= {found for found, actions in _with_actions(store) if _names_tool(actions, name)}
+    # Actions are in the publisher's own words, so no filter can look into all of them.
+    acting = matching_records(store, parse({"actions": {"$ne": {}}}))
+    users |= {record.name for record in acting if _names_tool(record.document["actions"], name)}
     return sorted(users - {name})
-
-
-def _with_actions(store: Store) -> Iterator[tuple[str, Any]]:
-    """Actions are in the publisher's own words, so no filter can look into all of them."""
-    where, after = parse({"actions": {"$ne": {}}}), None
-    while page := store.query(where, limit=_PAGE, after=after):
-        yield from ((record.name, record.document["actions"]) for record in page)
-        after = page[-1].name
 
 
 def _names_tool(value: Any, name: str) -> bool:

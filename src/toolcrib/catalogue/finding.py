@@ -34,9 +34,14 @@ def everybody(_record: Record) -> bool:
 def matching_entries(
     store: Store, where: Filter, visible: Visible = everybody, *, after: str | None = None, page: int = _PAGE
 ) -> Iterator[Entry]:
+    return map(Entry.of, filter(visible, matching_records(store, where, after=after, page=page)))
+
+
+def matching_records(store: Store, where: Filter, *, after: str | None = None, page: int = _PAGE) -> Iterator[Record]:
+    """All that the filter lets through, by name, read page by page."""
     while True:
         records = store.query(where, limit=page, after=after)
-        yield from map(Entry.of, filter(visible, records))
+        yield from records
         if len(records) < page:
             return
         after = records[-1].name

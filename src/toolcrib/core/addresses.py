@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import unquote_to_bytes
+from urllib.parse import SplitResult, quote, unquote_to_bytes, urlsplit
 
 from toolcrib.core.errors import DeniedError, SettingsError
 from toolcrib.core.json import MASK
@@ -41,6 +41,8 @@ _FORBIDDEN = re.compile(r"[\x00-\x20\x7f#/:<>?@\[\\\]^|%]")
 _NUMBER = re.compile(r"0x[0-9a-f]*|0[0-7]*|[1-9][0-9]*")
 _AUTHORITY = re.compile(r"(\[[^\]]*\]|[^:]*)(?::([0-9]*))?")
 _PASSWORD = re.compile(r"(?<=://)([^/?#\s:@]*):[^/?#\s]*(?=@)")
+_URL = re.compile(r"\s*(?:https?:|[a-z][a-z0-9+.-]*://)", re.IGNORECASE)
+_URL_SAFE = "%/:@!$&'()*+,;=~-._"
 _ENTRY = re.compile(r"(?P<target>\[[^\]]*\]|[^:]*):(?P<port>[0-9]{1,5})")
 
 
@@ -64,17 +66,49 @@ def read_host(text: str) -> str | IPAddress:
 
 def read_url(url: str) -> tuple[str, str | IPAddress, int]:
     """Scheme, host and port of a web address as a browser reads it; ValueError if it is none."""
-    text = re.sub(r"[\t\n\r]", "", url.strip("".join(map(chr, range(0x21)))))
-    scheme, _, rest = text.partition(":")
-    scheme = scheme.lower()
-    if scheme not in WEB_PORTS:
-        raise ValueError(f"{url!r} is not a web address")
-    authority = re.split(r"[/\\?#]", rest.lstrip("/\\"), maxsplit=1)[0]
-    found = _AUTHORITY.fullmatch(authority.rpartition("@")[2])
+    scheme, _, place = _split(url)
+    found = _AUTHORITY.fullmatch(place) if scheme in WEB_PORTS else None
     port = int(found[2] or WEB_PORTS[scheme]) if found else -1
     if found is None or port > 65535:
         raise ValueError(f"{url!r} is not a web address")
     return scheme, read_host(found[1]), port
+
+
+def is_url(text: str) -> bool:
+    """Whether a text that may also be a command is meant as an address."""
+    return _URL.match(text) is not None
+
+
+def check_service_url(url: str) -> SplitResult:
+    """The parts of a service's http or https address in ASCII, as they are requested; ValueError says what is wrong."""
+    scheme, user, place = _split(url)
+    shown = f"{mask_passwords(url)!r:.200}"
+    wrong = f"{shown} is not an http or https address, such as 'https://host/path'"
+    if scheme not in {"http", "https"}:
+        raise ValueError(wrong)
+    if user:
+        raise ValueError(f"the address of {place!r:.200} holds a user name; use credentials instead")
+    if " " in url or not url.isprintable():
+        raise ValueError(f"{shown} holds a blank or a control character; write it with %, such as %20")
+    if "\\" in url:
+        raise ValueError(f"{shown} holds a backslash; write / instead, or %5C if it is meant")
+    try:
+        parts = urlsplit(url)
+        _, host, port = read_url(url)
+    except ValueError:
+        raise ValueError(wrong) from None
+    if not parts.netloc:
+        raise ValueError(wrong)
+    if port == 0:
+        raise ValueError(f"{shown} has port 0, which no service can listen on; name another port")
+    netloc = f"[{host}]" if isinstance(host, ipaddress.IPv6Address) else str(host)
+    return SplitResult(
+        scheme,
+        netloc if parts.port is None else f"{netloc}:{port}",
+        quote(parts.path, safe=_URL_SAFE) or "/",
+        quote(parts.query, safe=_URL_SAFE + "?"),
+        "",
+    )
 
 
 def is_public(ip: IPAddress) -> bool:
@@ -245,6 +279,14 @@ class _Entry:
             return False
         below = host.rstrip(".").endswith(f".{self.name}")
         return below or (not self.only_below and host.rstrip(".") == self.name)
+
+
+def _split(url: str) -> tuple[str, str, str]:
+    """Scheme, user information with its ``@``, and host with port, as a browser cuts a web address."""
+    text = re.sub(r"[\t\n\r]", "", url.strip("".join(map(chr, range(0x21)))))
+    scheme, _, rest = text.partition(":")
+    user, at, place = re.split(r"[/\\?#]", rest.lstrip("/\\"), maxsplit=1)[0].rpartition("@")
+    return scheme.lower(), user + at, place
 
 
 def _read(host: str) -> str | IPAddress:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from toolcrib.core.addresses import read_url
+from toolcrib.core.addresses import check_service_url, is_url
 from toolcrib.core.errors import InvalidNameError, ToolValidationError
 from toolcrib.core.json import check_json, read_json
 from toolcrib.core.names import check_name
@@ -52,10 +52,17 @@ class Binding(_Value):
 
     @field_validator("service_url")
     @classmethod
-    def _service_url_is_an_address(cls, url: str) -> str:
-        if url and read_url(url)[0] not in {"http", "https"}:
-            raise ValueError(f"{url!r:.200} is not the address of an HTTP service, such as 'https://host/path'")
+    def _service_can_be_called(cls, url: str) -> str:
+        if url:
+            check_service_url(url)
         return url
+
+    @field_validator("mcp")
+    @classmethod
+    def _server_can_be_called(cls, target: str) -> str:
+        if is_url(target):
+            check_service_url(target.partition("#")[0])
+        return target
 
     def __bool__(self) -> bool:
         return any(self.__dict__.values())

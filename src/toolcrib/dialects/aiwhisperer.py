@@ -12,7 +12,6 @@ class ReadFile(AITool):
 from __future__ import annotations
 
 import logging
-import re
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -20,7 +19,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 
 from toolcrib.bootstrap import plugin_folders
-from toolcrib.core.errors import InvalidQueryError
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.define import as_tool
@@ -28,6 +26,7 @@ from toolcrib.define.base import Executable
 from toolcrib.define.function import running, ways_to_run
 from toolcrib.formats import tool_instructions
 from toolcrib.registry.discovery import find_plugins
+from toolcrib.registry.selection import criterion
 
 __all__ = ["AITool", "ToolRegistry"]
 
@@ -202,15 +201,6 @@ _MISSING = object()
 
 
 def _criterion(key: str, wanted: Any) -> Callable[[AITool], bool]:
-    if key == "name_pattern":
-        try:
-            pattern = re.compile(wanted)
-        except (re.error, TypeError) as error:
-            raise InvalidQueryError(f"name_pattern {wanted!r} is not a regular expression: {error}") from None
-        return lambda tool: pattern.match(tool.name) is not None
-    if key == "tags":
-        if isinstance(wanted, str) or not isinstance(wanted, Iterable):
-            wanted = [wanted]
-        tags = set(wanted)
-        return lambda tool: tags <= set(getattr(tool, "tags", ()))
+    if key in {"name_pattern", "tags"}:
+        return criterion(key, wanted)
     return lambda tool: bool(getattr(tool, key, _MISSING) == wanted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -53,9 +54,9 @@ def _now(coroutine: Coroutine[Any, Any, Any]) -> Any:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(coroutine)
-    # A loop is running in this thread and waits for us, so the tool gets one in another thread.
+    # A loop is running in this thread and waits for us, so the tool gets one in another thread, under the same rules.
     with ThreadPoolExecutor(max_workers=1) as executor:
-        return executor.submit(asyncio.run, coroutine).result()
+        return executor.submit(contextvars.copy_context().run, asyncio.run, coroutine).result()
 
 
 @cache

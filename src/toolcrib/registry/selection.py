@@ -2,40 +2,43 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from toolcrib.core.errors import InvalidQueryError, did_you_mean
+from toolcrib.core.query.patterns import match_from_start
 from toolcrib.core.ranking import Search
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 
-Test = Callable[[ToolSpec], bool]
+Test = Callable[[Any], bool]
+"""Of a spec, or of what has the field of one that it asks for."""
 
 
 def compile_filter(criteria: Mapping[str, Any]) -> Test:
-    """A test that holds where every criterion does.
+    """A test that holds if every criterion that is not None does."""
+    tests = [criterion(field, wanted) for field, wanted in criteria.items() if wanted is not None]
+    return lambda spec: all(test(spec) for test in tests)
+
+
+def criterion(field: str, wanted: Any) -> Test:
+    """A test of one field.
 
     ``name_pattern`` is a regular expression matched from the start of the name. A field of several values (``tags``)
     must hold all that are given; any other field, also one of ``metadata``, must be equal.
     """
-    tests = [_test(field, wanted) for field, wanted in criteria.items() if wanted is not None]
-    return lambda spec: all(test(spec) for test in tests)
-
-
-def _test(field: str, wanted: Any) -> Test:
     if field == "name_pattern":
         try:
-            pattern = re.compile(wanted)
-        except (re.error, TypeError) as error:
-            raise InvalidQueryError(f"name_pattern {wanted!r} is not a regular expression: {error}") from None
-        return lambda spec: pattern.match(spec.name) is not None
+            matches = match_from_start(wanted)
+        except InvalidQueryError as error:
+            raise InvalidQueryError(f"name_pattern is wrong: {error}") from None
+        return lambda spec: matches(spec.name)
     if field not in ToolSpec.model_fields:
         return lambda spec: field in spec.metadata and bool(spec.metadata[field] == wanted)
     if _holds_many(field):
-        everything = {wanted} if isinstance(wanted, str) else set(wanted)
-        return lambda spec: everything <= set(getattr(spec, field))
+        many = isinstance(wanted, Iterable) and not isinstance(wanted, str)
+        everything = tuple(wanted) if many else (wanted,)
+        return lambda spec: all(one in getattr(spec, field) for one in everything)
     return lambda spec: bool(getattr(spec, field) == wanted)
 
 

@@ -10,12 +10,11 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
+from toolcrib.calling.blocking import in_thread_of
 from toolcrib.stacking.brick import BatchBrick, Brick, StepContext
 from toolcrib.stacking.items import Item, Page, Request
-
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -86,7 +85,9 @@ class Step:
                 elif self._threads is None:
                     given = list(cast(Iterable[Item], self.brick.process(item, context)))
                 else:
-                    given = await self._in_thread(lambda: list(cast(Iterable[Item], self.brick.process(item, context))))
+                    given = await in_thread_of(
+                        self._threads, lambda: list(cast(Iterable[Item], self.brick.process(item, context)))
+                    )
             finally:
                 self.statistics.seconds += time.perf_counter() - begun
         self.statistics.given += len(given)
@@ -104,7 +105,9 @@ class Step:
         begun = time.perf_counter()
         self.statistics.taken += len(items)
         try:
-            given = await self._in_thread(lambda: list(brick.process_many(items, StepContext(self._cancelled))))
+            given = await in_thread_of(
+                self._threads, lambda: list(brick.process_many(items, StepContext(self._cancelled)))
+            )
         finally:
             self.statistics.seconds += time.perf_counter() - begun
         self.statistics.given += len(given)
@@ -122,14 +125,11 @@ class Step:
 
         return StepContext(self._cancelled, tell)
 
-    async def _in_thread(self, function: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, function)
-
     async def _lifecycle(self, function: Callable[[], Awaitable[None] | None]) -> None:
         if inspect.iscoroutinefunction(function):
             await function()
         elif self._threads is not None:
-            await self._in_thread(function)
+            await in_thread_of(self._threads, function)
         else:
             function()
 

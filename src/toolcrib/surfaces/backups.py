@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import tempfile
 import time
 import zipfile
 import zlib
@@ -19,7 +17,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from toolcrib import __version__
-from toolcrib.bootstrap import System, open_system
+from toolcrib.bootstrap import System, open_system, replacing
+from toolcrib.catalogue.finding import matching_records
 from toolcrib.core.errors import ConflictError, InvalidBundleError, StoreError
 from toolcrib.core.json import read_json
 from toolcrib.core.query import ALL
@@ -30,7 +29,6 @@ from toolcrib.settings import Settings
 
 FORMAT = 1
 _MANIFEST, _TOOLS, _AUDIT, _TOKENS, _BLOBS = "manifest.json", "tools.jsonl", "audit.jsonl", "tokens.jsonl", "blobs/"
-_PAGE = 500
 _EVERY_EVENT = 10_000_000
 
 
@@ -48,23 +46,14 @@ class Saved:
 def backup(settings: Settings, path: Path) -> Saved:
     """Write a backup to ``path``; it is there complete or not at all. The service may go on meanwhile."""
     try:
-        folder = path.absolute().parent
         with (
             open_system(settings) as system,
-            tempfile.NamedTemporaryFile(dir=folder, prefix=".backup-", delete=False) as file,
+            replacing(path, mode=0o600) as file,
+            zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
         ):
-            try:
-                with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-                    saved = _write(archive, system)
-                file.flush()
-                os.fsync(file.fileno())
-                Path(file.name).replace(path)
-            except BaseException:
-                Path(file.name).unlink(missing_ok=True)
-                raise
+            return _write(archive, system)
     except OSError as error:
         raise StoreError(f"the backup {str(path)!r} cannot be written: {error.strerror or error}") from None
-    return saved
 
 
 def _write(archive: zipfile.ZipFile, system: System) -> Saved:
@@ -98,17 +87,14 @@ def _write(archive: zipfile.ZipFile, system: System) -> Saved:
 
 def _histories(store: Store) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Every tool with its versions, oldest first."""
-    after: str | None = None
-    while page := store.query(ALL, limit=_PAGE, after=after):
-        for record in page:
-            yield (
-                record.name,
-                [
-                    {"version": old.version, "at": old.at, "document": None if old.deleted else old.document}
-                    for old in reversed(store.history(record.name))
-                ],
-            )
-        after = page[-1].name
+    for record in matching_records(store, ALL):
+        yield (
+            record.name,
+            [
+                {"version": old.version, "at": old.at, "document": None if old.deleted else old.document}
+                for old in reversed(store.history(record.name))
+            ],
+        )
 
 
 def restore(settings: Settings, path: Path) -> Saved:

@@ -133,3 +133,15 @@ def test_a_mistake_is_told_with_file_and_line(tmp_path: Path, text: str, line: i
 def test_a_missing_file_is_a_settings_error(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="cannot be read"):
         CedarPolicy(tmp_path / "nothing.cedar")
+
+
+def test_a_file_that_cannot_be_looked_at_leaves_the_old_rules_in_force(tmp_path: Path) -> None:
+    folder = tmp_path / "rules"
+    folder.mkdir()
+    (folder / "all.cedar").write_text("permit(principal, action, resource);")
+    policy = CedarPolicy(folder / "all.cedar")
+    folder.rename(tmp_path / "moved")
+    folder.write_text("a file now")
+    assert ask(policy, "ada", "read").allow
+    with pytest.raises(SettingsError, match="cannot be read"):
+        CedarPolicy(folder / "all.cedar")

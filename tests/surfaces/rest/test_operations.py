@@ -93,6 +93,27 @@ async def test_what_is_not_a_backup_is_not_restored(settings: Settings, tmp_path
         backup(settings, tmp_path / "no" / "such" / "folder.zip")
 
 
+def test_a_backup_goes_where_a_link_leads_and_is_for_its_owner_alone(settings: Settings, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    link = tmp_path / "latest.zip"
+    link.symlink_to(disk / "saved.zip")
+    saved = backup(settings, link)
+    assert link.is_symlink()
+    assert (disk / "saved.zip").stat().st_mode & 0o777 == 0o600
+    assert restore(settings.with_changes("test", data_dir=str(tmp_path / "other")), link) == saved
+
+
+def test_a_backup_that_fails_leaves_the_last_one(settings: Settings, tmp_path: Path) -> None:
+    path = tmp_path / "saved.zip"
+    path.write_bytes(b"the last one")
+    (tmp_path / "broken").write_text("not a database, but long enough to be looked at " * 100)
+    with pytest.raises(StoreError):
+        backup(settings.with_changes("test", store=f"sqlite://{tmp_path}/broken"), path)
+    assert path.read_bytes() == b"the last one"
+    assert not list(tmp_path.glob(".*"))
+
+
 async def test_a_damaged_backup_is_not_restored(serve: Serve, settings: Settings, tmp_path: Path) -> None:
     await fill(await serve(settings))
     backup(settings, tmp_path / "saved.zip")

@@ -61,6 +61,15 @@ async def test_wait_for_url(agent: Agent, web: Web, url: str) -> None:
     assert "/spa/settings" in (result.error or "")
 
 
+async def test_no_pattern_holds_up_the_loop(agent: Agent, web: Web) -> None:
+    await agent("goto", url=f"{web.url}/spa")
+    await agent.js(f"history.pushState({{}}, '', '/spa/{'a' * 60}-')")
+    for pattern in ("/(a+)+$/", "*a*" * 20 + "b"):
+        assert (await agent.try_("wait_for_url", url=pattern, timeout=1)).error_code == "timeout"
+    result = await agent.try_("wait_for_url", url="/(?=a)/")
+    assert "'/(?=a)/' is not a regular expression" in (result.error or "")
+
+
 async def test_wait_for_network_idle(agent: Agent, web: Web) -> None:
     await agent("goto", url=web.url)
     await agent.js("void fetch('/slow?ms=700').then((r) => r.text()).then(() => { document.title = 'fetched' })")

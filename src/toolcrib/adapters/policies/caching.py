@@ -13,7 +13,7 @@ _Key = tuple[str, tuple[str, ...], str, str, str]
 
 
 class CachingPolicy:
-    """Asks ``inner`` once per principal, action, tool and digest within ``seconds``.
+    """Asks ``inner`` once per principal with its roles, action, tool and digest within ``seconds``.
 
     A digest stands for the whole spec, so a changed tool is asked about anew; a request without one is not kept.
     A policy that could not be asked is not remembered.

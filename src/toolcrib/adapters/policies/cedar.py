@@ -18,11 +18,14 @@ import math
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from toolcrib.adapters.files import signature
+from toolcrib.adapters.policies.caching import CachingPolicy
 from toolcrib.core.errors import MissingDependencyError, SettingsError
-from toolcrib.ports import Decision, PolicyRequest
+from toolcrib.ports import Decision, Policy, PolicyRequest
 
 try:
     import cedarpy
@@ -30,9 +33,7 @@ except ImportError as error:
     raise MissingDependencyError("cedarpy", extra="server") from error
 
 _log = logging.getLogger(__name__)
-_MAX_CACHED = 10_000
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|;', re.DOTALL)
-_Key = tuple[str, tuple[str, ...], str, str, str]
 
 
 class CedarPolicy:
@@ -43,36 +44,45 @@ class CedarPolicy:
 
     remote = False
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        roles: Mapping[str, Sequence[str]] | None = None,
-    ) -> None:
+    def __init__(self, path: Path, *, roles: Mapping[str, Sequence[str]] | None = None) -> None:
         self._path = path
         self._roles = dict(roles or {})
         self._lock = threading.Lock()
-        self._seen = _fingerprint(path)
-        self._rules = _parsed(path)
-        self._kept: dict[_Key, Decision] = {}
+        self._seen = _signature(path)
+        self._rules = self._read()
 
     def decide(self, request: PolicyRequest) -> Decision:
         self._reload()
-        key = (request.principal, request.roles, request.action, request.tool, request.digest)
-        kept = self._kept
-        if request.digest and (known := kept.get(key)) is not None:
-            return known
-        decision = self._asked(request)
-        if request.digest:
-            if len(kept) >= _MAX_CACHED:
-                kept.clear()
-            kept[key] = decision
-        return decision
+        return self._rules.decide(request)
 
-    def _asked(self, request: PolicyRequest) -> Decision:
+    def _reload(self) -> None:
+        seen = _signature(self._path)
+        if seen == self._seen:
+            return
+        with self._lock:
+            if seen == self._seen:
+                return
+            self._seen = seen
+            try:
+                self._rules = self._read()
+            except SettingsError as error:
+                _log.error("the rules before the change stay in force: %s", error)
+
+    def _read(self) -> Policy:
+        """The rules as they are now. The same question has the same answer until they change."""
+        return CachingPolicy(_Rules(_parsed(self._path), self._roles), seconds=math.inf)
+
+
+@dataclass
+class _Rules:
+    policies: cedarpy.PolicySet
+    roles: Mapping[str, Sequence[str]]
+    remote: bool = False
+
+    def decide(self, request: PolicyRequest) -> Decision:
         principal = {"type": "User", "id": request.principal}
         resource = {"type": "Tool", "id": request.tool}
-        held = dict.fromkeys((*self._roles.get(request.principal, ()), *request.roles))
+        held = dict.fromkeys((*self.roles.get(request.principal, ()), *request.roles))
         roles = [{"type": "Role", "id": role} for role in held]
         attributes = _attributes({**request.spec, "digest": request.digest})
         entities: list[dict[Any, Any]] = [
@@ -86,7 +96,7 @@ class CedarPolicy:
             "resource": resource,
             "context": {},
         }
-        answer = cedarpy.is_authorized(question, self._rules, entities)
+        answer = cedarpy.is_authorized(question, self.policies, entities)
         found = answer.diagnostics
         rule = ", ".join(found.id_annotations_by_reason.get(reason, reason) for reason in found.reasons)
         if answer.allowed:
@@ -96,28 +106,13 @@ class CedarPolicy:
         trouble = f" ({found.errors[0].splitlines()[0]:.200})" if found.errors else ""
         return Decision(False, f"no rule permits it{trouble}")
 
-    def _reload(self) -> None:
-        seen = _fingerprint(self._path)
-        if seen == self._seen:
-            return
-        with self._lock:
-            if seen == self._seen:
-                return
-            self._seen = seen
-            try:
-                self._rules = _parsed(self._path)
-            except SettingsError as error:
-                _log.error("the rules before the change stay in force: %s", error)
-                return
-            self._kept = {}
 
-
-def _fingerprint(path: Path) -> tuple[int, int, int]:
+def _signature(path: Path) -> object:
+    """Changes whenever the file does. Why it cannot be looked at is told when it is read."""
     try:
-        found = path.stat()
+        return signature(path)
     except OSError:
-        return (0, 0, 0)
-    return (found.st_mtime_ns, found.st_size, found.st_ino)
+        return None
 
 
 def _parsed(path: Path) -> cedarpy.PolicySet:

@@ -16,6 +16,7 @@ from typing import Any
 from toolcrib.adapters.http import DEFAULT_MAX_BYTES, HttpCaller
 from toolcrib.adapters.runners.bound import BoundRunner
 from toolcrib.adapters.runners.http_service import credential_headers
+from toolcrib.core.addresses import is_url
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import DeniedError, MissingDependencyError, ToolcribError, ToolFailedError
 from toolcrib.core.tool import Tool
@@ -50,7 +51,7 @@ class McpRunner(BoundRunner):
 
     @contextlib.asynccontextmanager
     async def _client(self, target: str, headers: Mapping[str, str], seconds: float) -> AsyncIterator[Client]:
-        if not target.startswith(("http://", "https://")):
+        if not is_url(target):
             async with Client(self._command(target)) as client:
                 yield client
             return

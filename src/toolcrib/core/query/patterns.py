@@ -39,6 +39,8 @@ class Pattern:
     __slots__ = ("_search", "_search_before_newline", "options", "source", "tree")
 
     def __init__(self, source: str, options: str = "") -> None:
+        if not isinstance(source, str):
+            raise InvalidQueryError(f"a regular expression is text, not {source!r:.80}")
         if len(source) > MAX_PATTERN_LENGTH:
             raise InvalidQueryError(f"a regular expression may have {MAX_PATTERN_LENGTH} characters, not {len(source)}")
         for option in options:
@@ -67,6 +69,12 @@ class Pattern:
         if self._search_before_newline is not None and text.endswith("\n"):
             text, search = text[:-1], self._search_before_newline
         return search(text.encode(errors="replace")) is not None
+
+
+def match_from_start(source: str) -> Callable[[str], bool]:
+    """A test whether a name begins with a match of ``source``; InvalidQueryError if that is no regular expression."""
+    search = _searcher(Sequence((Assertion("start"), Pattern(source).tree)))
+    return lambda name: search(name.encode(errors="replace")) is not None
 
 
 def _searcher(tree: Node) -> Callable[[bytes], object]:

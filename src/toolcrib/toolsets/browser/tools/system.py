@@ -8,6 +8,8 @@ import time
 from functools import partial
 from typing import Annotated, Any, Literal
 
+import re2
+
 from toolcrib import ToolResult
 from toolcrib.toolsets.browser.definition import Data, browser_tool
 from toolcrib.toolsets.browser.failures import BadInputError, ElementNotFoundError, NotConfiguredError, PageTimeoutError
@@ -129,17 +131,22 @@ async def wait_for_url(
     return {"url": session.page.url, "waited_ms": _since(start)}
 
 
-def _url_pattern(text: str) -> re.Pattern[str]:
+def _url_pattern(text: str) -> Any:
+    """Matched by RE2: a model wrote it, and no pattern may hold up the event loop."""
     if len(text) > 2 and text.startswith("/") and text.endswith("/") and re.search(r"[\\^$+?()\[\]{}|]", text):
-        try:
-            return re.compile(text[1:-1])
-        except re.error as error:
-            raise BadInputError(f"{text!r} is not a regular expression: {error}") from None
-    if "*" not in text:
-        return re.compile(re.escape(text))
-    parts = re.split(r"(\*\*?)", text)
-    body = "".join(".*" if part == "**" else "[^/]*" if part == "*" else re.escape(part) for part in parts)
-    return re.compile(f"^{body}$")
+        pattern = text[1:-1]
+    elif "*" not in text:
+        pattern = re2.escape(text)
+    else:
+        parts = re.split(r"(\*\*?)", text)
+        body = "".join(".*" if part == "**" else "[^/]*" if part == "*" else re2.escape(part) for part in parts)
+        pattern = f"^{body}$"
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        raise BadInputError(f"{text!r} is not a regular expression: {error.args[0].decode()}") from None
 
 
 @waits("wait_for_network_idle()", returns="How long it took")
