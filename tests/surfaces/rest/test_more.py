@@ -186,7 +186,10 @@ async def test_history_and_restore(client: httpx.AsyncClient) -> None:
     assert (await client.get("/tools/a")).json()["tool_type"] == "two"
     for path in ("/tools/nobody/history", "/tools/nobody/history/1"):
         assert told(await client.get(path)) == (404, "tool_not_found", "no tool is called 'nobody'")
-    for answer in (await client.get("/tools/a/history/99"), await client.post("/tools/a/restore", json={"version": 99})):
+    for answer in (
+        await client.get("/tools/a/history/99"),
+        await client.post("/tools/a/restore", json={"version": 99}),
+    ):
         assert told(answer) == (404, "version_not_found", "'a' has no version 99; it has 1 to 5")
     assert told(await client.get("/tools/a/tool.zip")) == (404, "bundle_not_found", "'a' has no bundle")
     assert (await client.get("/tools/a/history/x")).status_code == 400
