@@ -81,8 +81,8 @@ class ScraperApiBrick(FetchBrick):
     async def open(self) -> None:
         import httpx
 
-        await super().open()
         self._key = self.secret("SCRAPERAPI_KEY")
+        await super().open()
         self._client = httpx.AsyncClient(
             timeout=self.config.timeout, verify=self.config.verify, trust_env=False, proxy=self.guarded or None
         )

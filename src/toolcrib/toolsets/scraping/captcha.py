@@ -72,8 +72,8 @@ class AntiCaptchaBrick(ConnectingBrick[Page, Page]):
     async def open(self) -> None:
         import httpx
 
-        await super().open()
         self._key = self.secret("ANTICAPTCHA_KEY")
+        await super().open()
         self._client = httpx.AsyncClient(timeout=30, trust_env=False, proxy=self.guarded or None)
 
     async def close(self) -> None:
