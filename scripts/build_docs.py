@@ -95,7 +95,8 @@ def settings_page() -> str:
             A value comes from its variable, else from `toolcrib.toml`, else it is the default. The file is the one
             that `TOOLCRIB_CONFIG` names, else `toolcrib.toml` in the working folder, else `toolcrib/toolcrib.toml`
             in the user's configuration folder. In the file a table is a prefix: `[jwt] issuer = ...` is
-            `jwt_issuer`. `toolcrib config` prints what is in force.
+            `jwt_issuer`. A list in a variable has commas (`a,b`) or is JSON (`["a", "b"]`). `toolcrib config`
+            prints what is in force.
             """
         ),
     ]

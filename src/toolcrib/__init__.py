@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from toolcrib.core.errors import (
         ApprovalRequiredError,
         BreakingChangeError,
+        BundleNotFoundError,
         ConflictError,
         DeniedError,
         ExportError,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         ToolValidationError,
         UnauthenticatedError,
         UnavailableError,
+        VersionNotFoundError,
     )
     from toolcrib.core.result import ToolResult
     from toolcrib.core.safety import ModelCapability, SafetyLevel
@@ -52,6 +54,7 @@ __all__ = [
     "BaseTool",
     "Binding",
     "BreakingChangeError",
+    "BundleNotFoundError",
     "Catalogue",
     "ConflictError",
     "DeniedError",
@@ -86,6 +89,7 @@ __all__ = [
     "ToolcribError",
     "UnauthenticatedError",
     "UnavailableError",
+    "VersionNotFoundError",
     "create_tool",
     "open_catalogue",
     "plugin_folders",

@@ -18,6 +18,7 @@ from toolcrib.core.errors import (
     ToolInUseError,
     ToolNotFoundError,
     ToolValidationError,
+    VersionNotFoundError,
 )
 from toolcrib.core.json import MASK
 from toolcrib.core.spec import ToolSpec
@@ -271,8 +272,12 @@ def test_an_old_version_can_be_restored(catalogue: Catalogue) -> None:
     assert restored.broke == ("parameter 'city' is now required", "parameter 'town' was removed")
     catalogue.delete("weather")
     assert catalogue.restore("weather", 2).spec.version == "1.0.0"
-    with pytest.raises(ToolNotFoundError, match="weather@9"):
+    with pytest.raises(VersionNotFoundError, match="'weather' has no version 9; it has 1 to 5"):
         catalogue.restore("weather", 9)
+    with pytest.raises(ToolNotFoundError, match="'weather' has no version 4; it was deleted there"):
+        catalogue.version("weather", 4)
+    with pytest.raises(ToolNotFoundError, match="no tool is called 'nobody'"):
+        catalogue.version("nobody", 1)
 
 
 @pytest.mark.parametrize(

@@ -181,3 +181,41 @@ def test_what_is_wrong_behind_a_reference_is_named_too() -> None:
     }
     with pytest.raises(InvalidArgumentsError, match="tool 'reader' needs the argument 'path'"):
         ArgumentCheck(schema, "reader")({})
+
+
+OPTIONS = {"type": "object", "properties": {"b": {"default": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("reference", "document"),
+    [
+        ("#/$defs/O", {"$defs": {"O": OPTIONS}}),
+        ("#o", {"$defs": {"O": {"$anchor": "o", **OPTIONS}}}),
+        ("#o", {"$defs": {"O": {"$dynamicAnchor": "o", **OPTIONS}}}),
+        ("#/$defs/O", {"$id": "https://x.example/s", "$defs": {"O": OPTIONS}}),
+        ("https://x.example/s#/$defs/O", {"$id": "https://x.example/s", "$defs": {"O": OPTIONS}}),
+        ("s#o", {"$id": "https://x.example/s", "$defs": {"O": {"$anchor": "o", **OPTIONS}}}),
+        ("o", {"$id": "https://x.example/s", "$defs": {"O/~%": {"$id": "/o", **OPTIONS}}}),
+        ("T0", {"$defs": {"O": {"$id": "T0", **OPTIONS}}}),
+        ("urn:x:o#p", {"$defs": {"O": {"$id": "urn:x:o", "allOf": [{"$anchor": "p", **OPTIONS}]}}}),
+        (
+            "o",
+            {"$defs": {"O": {"$id": "o", "$ref": "#/$defs/Own", "$defs": {"Own": OPTIONS}}, "Own": {"type": "string"}}},
+        ),
+        ("#o", {"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"O": {"$id": "#o", **OPTIONS}}}),
+    ],
+)
+def test_defaults_are_found_however_a_reference_is_written(reference: str, document: dict[str, Any]) -> None:
+    schema = {**document, "type": "object", "properties": {"o": {"$ref": reference}, "default": {}, "$id": {}}}
+    assert ArgumentCheck(schema, "t")({"o": {}}) == {"o": {"b": 1}}
+
+
+def test_values_that_look_like_schemas_stay_values() -> None:
+    value = {"$id": "o", "$ref": "#/$defs/O", "$anchor": "o"}
+    schema = {"properties": {"a": {"default": value}, "o": {"$ref": "#o"}}, "$defs": {"O": {"$anchor": "o", **OPTIONS}}}
+    assert ArgumentCheck(schema, "t")({"o": {}}) == {"a": value, "o": {"b": 1}}
+
+
+def test_where_a_dynamic_reference_leads_is_not_guessed() -> None:
+    schema = {"properties": {"o": {"$dynamicRef": "#o"}}, "$defs": {"O": {"$dynamicAnchor": "o", **OPTIONS}}}
+    assert ArgumentCheck(schema, "t")({"o": {}}) == {"o": {}}

@@ -108,6 +108,7 @@ def test_only_name_and_description_are_required_and_nothing_can_be_changed() -> 
         ({"name": "a\n", "description": "b"}, InvalidNameError, "not a tool name"),
         ({"name": "a", "description": "b", "tags": 3}, ToolValidationError, "'tags' of tool 'a'"),
         ({"name": "a", "description": "b", "timeout_seconds": -1}, ToolValidationError, "'timeout_seconds'"),
+        ({"name": "a", "description": "b", "timeout_seconds": True}, ToolValidationError, "'timeout_seconds'"),
         ({"name": "a", "description": "b", "safety_level": "meh"}, ToolValidationError, "'safety_level'"),
         ({"name": "a", "description": "b", "parameters": {"type": "objekt"}}, InvalidSchemaError, "parameters of 'a'"),
         ({"name": "a", "description": "b", "parameters": {"type": "string"}}, ToolValidationError, "type 'object'"),

@@ -35,6 +35,20 @@ def test_versions_are_ordered_as_semver_says(older: str, newer: str) -> None:
     assert parse_version(older) < parse_version(newer)
 
 
+def test_what_lies_behind_a_reference_by_name_is_compared() -> None:
+    def referring(reference: str, kind: object, **names: str) -> dict[str, Any]:
+        return {
+            **parameters(a={"$ref": reference}),
+            "$id": "https://x.example/s",
+            "$defs": {"A": {"type": kind, **names}},
+        }
+
+    plain, anchored = referring("#/$defs/A", "string"), referring("#a", "string", **{"$anchor": "a"})
+    named = referring("a", ["string", "null"], **{"$id": "https://x.example/a"})
+    assert breaking_changes(plain, anchored) == breaking_changes(anchored, named) == []
+    assert breaking_changes(named, anchored) == ["parameter 'a' no longer takes null"]
+
+
 def test_build_metadata_and_a_v_do_not_count() -> None:
     assert parse_version("v1.2.3+build5") == parse_version("1.2.3")
 

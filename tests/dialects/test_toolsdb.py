@@ -228,6 +228,7 @@ def test_what_our_word_says_is_read_whole_numbers_too() -> None:
         ({"safety_level": "dangerous", "safety_levle": 1}, r"toolcrib\.safety_levle'.*did you mean 'safety_level'"),
         ({"safety_level": "harmless"}, r"'tool_metadata\.toolcrib\.safety_level'"),
         ({"timeout_seconds": "soon"}, r"'tool_metadata\.toolcrib\.timeout_seconds'"),
+        ({"timeout_seconds": True}, r"'tool_metadata\.toolcrib\.timeout_seconds'.*true and false are not numbers"),
         ({"timeout_seconds": -1}, r"'tool_metadata\.toolcrib\.timeout_seconds'"),
         ({"examples": [{"inptu": {}}]}, r"'tool_metadata\.toolcrib\.examples\.0\.inptu'"),
         ({"binding": {"service_url": "http://a.example"}}, r"'tool_metadata\.toolcrib\.binding\.service_url'"),

@@ -24,8 +24,13 @@ SHIPPED_MODULES = ("toolcrib.toolsets",)
 """What python bindings may always import: the tools that come with Toolcrib."""
 
 
-def address_rules(settings: Settings) -> AddressRules:
-    """Who may be reached by tools: whatever is public, but for what the settings add and take away."""
+def address_rules(settings: Settings, *, own: bool = False) -> AddressRules:
+    """Who may be reached by tools: whatever is public, but for what the settings add and take away.
+
+    ``own`` is for what a person does at the command line: everything may be reached but what the settings deny.
+    """
+    if own:
+        return AddressRules(deny=settings.denied_addresses)
     return AddressRules(settings.allowed_addresses, settings.denied_addresses, public_only=True)
 
 

@@ -9,7 +9,7 @@ from toolcrib.catalogue.entries import Entry, Hit, Page
 from toolcrib.catalogue.finding import Visible, Where, everybody, matching_entries, parsed, search_entries
 from toolcrib.catalogue.stacking import compatible_filter
 from toolcrib.core import stacking
-from toolcrib.core.errors import DeniedError, InvalidQueryError, ToolNotFoundError
+from toolcrib.core.errors import DeniedError, InvalidQueryError, ToolNotFoundError, VersionNotFoundError
 from toolcrib.core.query import ALL
 from toolcrib.core.spec import ToolSpec
 from toolcrib.ports import Record, Store
@@ -68,15 +68,11 @@ class CatalogueReader:
         return search_entries(self.store, text, limit, where, self._visible)
 
     def history(self, name: str) -> list[Entry]:
-        """Every version, newest first, deletions included; ToolNotFoundError where the name was never used."""
-        records = self.store.history(name)
-        if not records:
-            raise ToolNotFoundError(name)
-        self._check(next(record for record in records if not record.deleted))
-        return [Entry.of(record) for record in records]
+        """Every version, newest first, deletions included; ToolNotFoundError if the name was never used."""
+        return [Entry.of(record) for record in self._versions(name)]
 
     def version(self, name: str, number: int) -> Entry:
-        """One version of the history, or ToolNotFoundError."""
+        """One version of the history; ToolNotFoundError if the name was never used, VersionNotFoundError below it."""
         return Entry.of(self._version(name, number))
 
     def __contains__(self, name: object) -> bool:
@@ -116,12 +112,19 @@ class CatalogueReader:
         self._check(record)
         return record
 
+    def _versions(self, name: str) -> list[Record]:
+        records = self.store.history(name)
+        if not records:
+            raise ToolNotFoundError(name)
+        self._check(next(record for record in records if not record.deleted))
+        return records
+
     def _version(self, name: str, number: int) -> Record:
-        found = next((record for record in self.store.history(name) if record.version == number), None)
-        if found is None or found.deleted:
-            raise ToolNotFoundError(f"{name}@{number}")
-        self._check(found)
-        return found
+        known = {record.version: record for record in self._versions(name) if not record.deleted}
+        if number not in known:
+            raise VersionNotFoundError(name, number, list(known))
+        self._check(known[number])
+        return known[number]
 
     def _check(self, record: Record) -> None:
         if self._check_read is not None:

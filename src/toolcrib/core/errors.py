@@ -2,6 +2,8 @@
 
     ToolcribError
     ├── ToolNotFoundError (KeyError)        no tool of that name
+    │   └── VersionNotFoundError            ... no such version of it
+    ├── BundleNotFoundError                 the tool or the digest has no code here
     ├── ToolExistsError                     the name is taken
     ├── ToolValidationError (ValueError)    a definition is wrong
     │   ├── InvalidNameError                ... its name
@@ -89,6 +91,25 @@ class ToolNotFoundError(ToolcribError, KeyError):
     def __init__(self, name: str, known: Iterable[str] = ()) -> None:
         super().__init__(f"no tool is called {name!r:.140}{did_you_mean(str(name)[:128], known)}")
         self.name = name
+
+
+class VersionNotFoundError(ToolNotFoundError):
+    """``known`` are the versions that can be read, ``number`` is none of them."""
+
+    code = "version_not_found"
+    answer = Answer(404, -32602, Exit.NOT_FOUND, "Version not found")
+
+    def __init__(self, name: str, number: int, known: Sequence[int]) -> None:
+        first, last = min(known), max(known)
+        there = f"only {first}" if first == last else f"{first} to {last}"
+        why = "; it was deleted there" if first < number < last else f"; it has {there}"
+        ToolcribError.__init__(self, f"{name!r} has no version {number}{why}")
+        self.name = name
+
+
+class BundleNotFoundError(ToolcribError):
+    code = "bundle_not_found"
+    answer = Answer(404, -32602, Exit.NOT_FOUND, "Bundle not found")
 
 
 class ToolExistsError(ToolcribError):

@@ -13,6 +13,7 @@ from typing import Any
 
 from toolcrib.core.defaults import applying, properties, required_defaults, required_names
 from toolcrib.core.json import same
+from toolcrib.core.references import with_pointers
 from toolcrib.core.schema import JsonSchema, dialect_of
 from toolcrib.core.schema_facts import (
     ANNOTATIONS,
@@ -35,6 +36,7 @@ def breaking_changes(old: JsonSchema, new: JsonSchema) -> list[str]:
     """What the parameters ``new`` refuse that ``old`` took, one phrase each; empty means compatible."""
     if same(old, new):
         return []
+    old, new = dict(with_pointers(old)), dict(with_pointers(new))
     comparison = _Comparison(old, new)
     if dialect_of(old) != dialect_of(new) or dialect_of(old).endswith("draft-04/schema"):
         return ["its '$schema' changed, or is one that is not compared"]

@@ -95,6 +95,13 @@ def check_json(value: Any, limit: int = MAX_DEPTH) -> Any:
     return value
 
 
+def refuse_flag(value: Any) -> Any:
+    """``value``, of which a number is expected: Python takes true for 1, JSON does not. ValueError if it is a flag."""
+    if isinstance(value, bool):
+        raise ValueError("true and false are not numbers")
+    return value
+
+
 def is_plain(text: str) -> bool:
     """Whether the value of this JSON text passes :func:`check_json` beyond doubt: quick, and seldom False."""
     return text.count("{") + text.count("[") <= MAX_DEPTH and "\\ud" not in text and not _LONG_NUMBER.search(text)

@@ -67,7 +67,7 @@ def require(principal: Principal, needed: Role | None) -> None:
         )
     if not principal.role.covers(needed):
         raise DeniedError(
-            f"{principal.name!r} is a {principal.role.value} and this needs a {needed.value}; "
+            f"{principal.name!r} has the role {principal.role.value!r} and this needs {needed.value!r}; "
             "ask an administrator for another token",
             rule="role",
         )

@@ -17,6 +17,7 @@ import jsonschema_rs
 from toolcrib.core.defaults import applying, filled_in, find_defaults, properties, required_names
 from toolcrib.core.errors import InvalidArgumentsError, InvalidOutputError, InvalidSchemaError, did_you_mean
 from toolcrib.core.json import check_json, is_plain
+from toolcrib.core.references import with_pointers
 
 JsonSchema = dict[str, Any]
 
@@ -98,10 +99,10 @@ class ArgumentCheck:
     def __init__(self, schema: Mapping[str, Any], tool: str) -> None:
         self._validator = compile_schema(schema, f"the parameters of {tool!r}")
         self._is_valid = self._validator.is_valid
-        self._schema = schema
+        self._schema = with_pointers(schema)
         self._tool = tool
-        defaults = find_defaults(schema)
-        required = required_names(schema)
+        defaults = find_defaults(self._schema)
+        required = required_names(self._schema)
         # A default need not fit its own schema ("default": null is common), so only those that
         # stand in for a required argument go in before the check; the rest go in after it.
         self._required_defaults = {name: value for name, value in defaults.absent.items() if name in required}

@@ -122,8 +122,6 @@ def _divides(new: Any, old: Any) -> bool:
 
 def resolved(reference: Any, root: JsonSchema) -> Schema | None:
     """The part of the document that a local reference points to."""
-    if "$id" in root:
-        return None
     node = lookup(root, reference)
     return node if isinstance(node, Mapping | bool) else None
 

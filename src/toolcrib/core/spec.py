@@ -12,11 +12,20 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from toolcrib.core.addresses import check_service_url, is_url
 from toolcrib.core.errors import InvalidNameError, ToolValidationError
-from toolcrib.core.json import check_json, read_json
+from toolcrib.core.json import check_json, read_json, refuse_flag
 from toolcrib.core.names import check_name
 from toolcrib.core.ranking import index_words
 from toolcrib.core.safety import SafetyLevel
@@ -24,6 +33,7 @@ from toolcrib.core.schema import JsonSchema, compile_schema
 
 Isolation = Literal["", "inline", "thread", "process"]
 JsonObject = Annotated[dict[str, Any], AfterValidator(check_json)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(refuse_flag)]
 Text = Annotated[str, AfterValidator(check_json)]
 
 
@@ -115,7 +125,7 @@ class ToolSpec(_Value):
     # Execution
     execution_mode: Text = ""
     isolation: Isolation = ""
-    timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    timeout_seconds: Seconds | None = None
     safety_level: SafetyLevel = SafetyLevel.SAFE
     binding: Binding = Field(default_factory=Binding)
     # Governance

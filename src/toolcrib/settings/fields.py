@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -14,26 +15,26 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 
 from toolcrib.core.addresses import mask_passwords
 from toolcrib.core.errors import SettingsError, did_you_mean
-from toolcrib.core.json import MASK
+from toolcrib.core.json import MASK, read_json, refuse_flag
 from toolcrib.settings.secrets import Secrets
 from toolcrib.settings.sources import PREFIX, Layer, from_file, from_variables, user_folder
 
 
-def _refuse_flag(value: Any) -> Any:
-    if isinstance(value, bool):
-        raise ValueError("true and false are not numbers")
-    return value
-
-
 def _split(separator: str) -> Callable[[Any], Any]:
     def split(value: Any) -> Any:
-        return [part.strip() for part in value.split(separator) if part.strip()] if isinstance(value, str) else value
+        """The parts of a variable's text, which may be a JSON list too; ``[::1]`` is an address and no list."""
+        if not isinstance(value, str):
+            return value
+        with suppress(ValueError):
+            if isinstance(listed := read_json(value), list):
+                return listed
+        return [part.strip() for part in value.split(separator) if part.strip()]
 
     return split
 
 
-Whole = Annotated[int, Field(ge=0), BeforeValidator(_refuse_flag)]
-Number = Annotated[float, Field(ge=0, allow_inf_nan=False), BeforeValidator(_refuse_flag)]
+Whole = Annotated[int, Field(ge=0), BeforeValidator(refuse_flag)]
+Number = Annotated[float, Field(ge=0, allow_inf_nan=False), BeforeValidator(refuse_flag)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_split(","))]
 Lines = Annotated[tuple[str, ...], BeforeValidator(_split("\n"))]
 _KINDS: dict[Any, str] = {

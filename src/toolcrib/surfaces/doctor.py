@@ -109,6 +109,7 @@ def _outbox(catalogue: Catalogue) -> tuple[Health, str]:
 
 def _blobs(system: System) -> tuple[Health, str]:
     blobs, where = system.blobs, without_secrets(system.settings.blobs_url)
+    blobs.ping()  # some servers make a missing bucket when something is put there
     key = f"doctor/{uuid.uuid4().hex}"
     blobs.put(key, io.BytesIO(b"probe"))
     try:

@@ -126,6 +126,15 @@ def test_a_request_that_fails_is_status_1(cli: Cli, site: str):
     assert answer.json["failed"] == 1
 
 
+def test_what_the_operator_denies_a_pipeline_does_not_reach(cli: Cli, site: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TOOLCRIB_DENIED_ADDRESSES", "127.0.0.0/8")
+    by_name = site.replace("127.0.0.1", "localhost")
+    answer = cli("pipeline", "run", pipeline(site, "httpx", "parsel"), "--start", site, "--start", by_name)
+    assert answer.status == 1
+    assert (answer.json["done"], answer.json["failed"]) == (0, 2)
+    assert answer.err.count("is denied by the rule '127.0.0.0/8'") == 2
+
+
 def test_a_terminal_gets_a_summary(site: str):
     status, shown = terminal(BIN / "toolcrib", "pipeline", "run", pipeline(site, "httpx", "parsel"))
     assert status == 0
@@ -157,6 +166,18 @@ def test_the_settings_file_names_the_browser(cli: Cli, site: str, home: Path, mo
     assert told in cli("tools", "run", "goto", "--url", site).err
     assert cli("tools", "add", "--samples").status == 0
     assert told in cli("tools", "run", "goto", "--url", site).err
+
+
+def test_what_the_operator_denies_the_browser_does_not_reach(
+    cli: Cli, site: str, chromium_path: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("TOOLCRIB_CHROMIUM", chromium_path)
+    monkeypatch.setenv("TOOLCRIB_DENIED_ADDRESSES", "127.0.0.0/8")
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"goto --url {site.replace('127.0.0.1', 'localhost')}\n"))
+    answer = cli("browser", site)
+    assert answer.status == 1
+    assert answer.err.count("is denied by the rule '127.0.0.0/8'") == 2
+    assert "Books" not in answer.out
 
 
 def test_a_browser_tool_runs_by_name(cli: Cli, site: str, chromium_path: str, monkeypatch: pytest.MonkeyPatch):

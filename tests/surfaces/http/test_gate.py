@@ -102,7 +102,9 @@ async def test_every_endpoint_keeps_the_same_rule(guarded: httpx.AsyncClient, to
 async def test_reading_is_one_rule(guarded: httpx.AsyncClient, tokens: SqliteTokens) -> None:
     publisher, reader = bearer(token_of(tokens, Role.PUBLISHER)), bearer(token_of(tokens, Role.READER))
     assert (await guarded.post("/tools", json={"tool_id": "a"}, headers=publisher)).status_code == 201
-    assert (await guarded.post("/tools", json={"tool_id": "b"}, headers=reader)).status_code == 403
+    refused = await guarded.post("/tools", json={"tool_id": "b"}, headers=reader)
+    assert refused.status_code == 403
+    assert "'a reader' has the role 'reader' and this needs 'publisher'; ask" in refused.json()["detail"]
     for path in ("/tools", "/tools/a", "/tools/search?q=a", "/tools/query/by-type?type="):
         assert (await guarded.get(path)).status_code == 401
         assert (await guarded.get(path, headers=reader)).status_code == 200

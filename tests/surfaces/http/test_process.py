@@ -181,6 +181,7 @@ def test_it_starts_elsewhere_with_a_token(tmp_path: Path) -> None:
         env=service.environment, cwd=tmp_path, capture_output=True, text=True, check=True,
     )  # fmt: skip
     token = made.stdout.strip()
+    assert "for 'ci', role 'publisher'; it is not shown again" in made.stderr
     with service:
         assert httpx.get(f"{service.url}/tools").status_code == 401
         authorised = {"authorization": f"Bearer {token}"}

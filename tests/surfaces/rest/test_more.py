@@ -36,6 +36,11 @@ async def create(client: httpx.AsyncClient, entry: dict[str, Any]) -> httpx.Resp
     return answer
 
 
+def told(answer: httpx.Response) -> tuple[int, str, str]:
+    problem = answer.json()
+    return answer.status_code, problem["code"], problem["detail"]
+
+
 async def test_create_without_a_bundle(client: httpx.AsyncClient) -> None:
     answer = await create(client, {"tool_id": "a"})
     assert answer.json() == {"message": "Tool created successfully", "tool_id": "a"}
@@ -179,8 +184,14 @@ async def test_history_and_restore(client: httpx.AsyncClient) -> None:
     assert [v["deleted"] for v in (await client.get("/tools/a/history")).json()] == [True, False, False, False]
     assert (await client.post("/tools/a/restore", json={"version": 2})).status_code == 200
     assert (await client.get("/tools/a")).json()["tool_type"] == "two"
-    for path in ("/tools/a/history/99", "/tools/nobody/history", "/tools/nobody/history/1"):
-        assert (await client.get(path)).status_code == 404
+    for path in ("/tools/nobody/history", "/tools/nobody/history/1"):
+        assert told(await client.get(path)) == (404, "tool_not_found", "no tool is called 'nobody'")
+    for answer in (
+        await client.get("/tools/a/history/99"),
+        await client.post("/tools/a/restore", json={"version": 99}),
+    ):
+        assert told(answer) == (404, "version_not_found", "'a' has no version 99; it has 1 to 5")
+    assert told(await client.get("/tools/a/tool.zip")) == (404, "bundle_not_found", "'a' has no bundle")
     assert (await client.get("/tools/a/history/x")).status_code == 400
     for bad in ({}, {"version": "1"}, {"version": True}, {"version": 1, "x": 1}):
         assert (await client.post("/tools/a/restore", json=bad)).status_code == 400

@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 from opentelemetry import trace
+from tests.support import s3
 from tests.support.processes import free_port
 from tests.support.receiver import receiving
 from tests.surfaces.conftest import Serve, system_of
@@ -141,6 +142,22 @@ async def test_doctor(serve: Serve, settings: Settings, tmp_path: Path) -> None:
     assert "open to everybody" in exposed["access"].detail
     lost = {c.name: c for c in doctor(settings.with_changes("test", blobs="file:///proc/nowhere"))}
     assert lost["blobs"].health == "failed"
+
+
+def test_doctor_misses_a_bucket_that_its_server_would_make(settings: Settings, tmp_path: Path) -> None:
+    if "seaweedfs" not in s3.available_kinds():
+        pytest.skip("SeaweedFS is not installed")
+    (tmp_path / "s3").mkdir()
+    with s3.s3_server("seaweedfs", tmp_path / "s3") as server:
+        missing = settings.with_changes(
+            "test",
+            blobs=f"s3://nobody-made-this?endpoint={server.endpoint}",
+            s3_access_key_id=server.access_key,
+            s3_secret_access_key=server.secret_key,
+        )
+        [blobs] = [check for check in doctor(missing) if check.name == "blobs"]
+    assert blobs.health == "failed"
+    assert "'s3://nobody-made-this' does not exist; create it" in blobs.detail
 
 
 async def test_a_policy_that_says_no(serve: Serve, settings: Settings) -> None:

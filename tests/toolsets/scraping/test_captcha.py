@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import pytest
 from tests.toolsets.scraping.services import CAPTCHA_KEY, CaptchaService
 
+from toolcrib.core.addresses import AddressRules, fence
 from toolcrib.core.errors import MissingConfigError
 from toolcrib.stacking import Page, Pipeline, Record, Request
 from toolcrib.toolsets.scraping import make_pipeline
@@ -66,6 +69,17 @@ async def test_a_page_that_asks_again_and_again_is_a_failure(site: Site, captcha
 async def test_a_refusal_of_the_service_is_told(site: Site, captcha_service: CaptchaService) -> None:
     report = await past_the_captcha("httpx", captcha_service, "wrong").run([f"{site.url}/captcha"])
     assert "ERROR_KEY_DOES_NOT_EXIST" in report.failures[0].reason
+
+
+async def test_behind_rules_the_service_is_judged(site: Site, captcha_service: CaptchaService) -> None:
+    netloc = urlsplit(site.url).netloc
+    with fence(AddressRules((netloc,), public_only=True)):
+        report = await past_the_captcha("httpx", captcha_service).run([f"{site.url}/captcha"])
+    assert [failure.kind for failure in report.failures] == ["refused"]
+    assert "is not a public address" in report.failures[0].reason
+    assert captcha_service.calls == []
+    with fence(AddressRules((netloc, urlsplit(captcha_service.url).netloc), public_only=True)):
+        assert (await past_the_captcha("httpx", captcha_service).run([f"{site.url}/captcha"])).ok
 
 
 async def test_without_its_key_nothing_is_fetched(site: Site) -> None:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from tests.support.website import served
@@ -310,3 +311,50 @@ async def test_behind_rules_no_client_gets_out(client: str, site: Site, chromium
     assert all("is not a public address" in failure.reason for failure in report.failures)
     assert report.done == 1
     assert not site.hits
+
+
+@pytest.mark.parametrize("client", FETCHERS)
+async def test_behind_rules_a_proxy_of_ones_own_is_judged(
+    client: str, two_proxies: tuple[ForwardProxy, ForwardProxy], chromium_path: str
+) -> None:
+    denied, allowed = two_proxies
+    denied.broken = allowed.broken = True
+    by_name = denied.url.replace("127.0.0.1", "localhost")
+    with fence(AddressRules((urlsplit(allowed.url).netloc,), public_only=True)):
+        async with fetching(client) as fetch:
+            for proxy in (denied.url, by_name):
+                with pytest.raises(DeniedError, match=r"its proxy '(localhost|127).*not a public address"):
+                    await fetch(Request("http://bookshop.test/", proxy=proxy))
+            with pytest.raises(DeniedError, match="not an address such as"):
+                await fetch(Request("http://bookshop.test/", proxy="gopher://127.0.0.1:70"))
+            assert (await fetch(Request("http://bookshop.test/", proxy=allowed.url))).status == 502
+    assert denied.calls == []
+    assert allowed.calls[0] == "http://bookshop.test/"
+
+
+async def test_behind_rules_a_proxy_is_asked_at_the_address_that_was_judged() -> None:
+    with fence(AddressRules(deny=("10.0.0.0/8",))):
+        brick: Any = BRICKS["httpx"]()
+    pinned = {
+        "http://me:p%40ss@localhost:8080": "http://me:p%40ss@127.0.0.1:8080",
+        "socks5://localhost": "socks5://127.0.0.1:1080",
+        "http://a\\@localhost": "http://a%5C@127.0.0.1:80",
+        "http://[::1]:3128": "http://[::1]:3128",
+        "https://localhost:3129": "https://localhost:3129",
+    }
+    for proxy, used in pinned.items():
+        assert await brick.way_out(Request("http://x/", proxy=proxy)) == used
+    assert await BRICKS["httpx"]().way_out(Request("http://x/", proxy="http://localhost")) == "http://localhost"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_behind_rules_a_service_is_judged(scheme: str, site: Site, scraper_service: ScraperService) -> None:
+    endpoint = scraper_service.url.replace("http", scheme)
+    with fence(AddressRules(public_only=True)):
+        async with fetching("scraperapi", {"endpoint": endpoint}, SCRAPERAPI_KEY=SCRAPER_KEY) as fetch:
+            with pytest.raises(DeniedError, match="is not a public address"):
+                await fetch(f"{site.url}/books/1")
+    assert scraper_service.calls == []
+    with fence(AddressRules(("127.0.0.1",), public_only=True)):
+        async with fetching("scraperapi", {"endpoint": scraper_service.url}, SCRAPERAPI_KEY=SCRAPER_KEY) as fetch:
+            assert (await fetch(f"{site.url}/books/1")).status == 200

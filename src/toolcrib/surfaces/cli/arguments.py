@@ -12,6 +12,7 @@ from typing import Any
 
 from toolcrib.core.errors import InvalidArgumentsError, did_you_mean
 from toolcrib.core.json import read_json
+from toolcrib.core.references import with_pointers
 from toolcrib.core.schema_facts import followed, named_types
 from toolcrib.core.spec import ToolSpec
 
@@ -20,7 +21,7 @@ _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, 
 
 def typed_arguments(spec: ToolSpec, words: Sequence[str]) -> dict[str, Any]:
     """The arguments that ``words`` give, or InvalidArgumentsError that names the word."""
-    root = spec.parameters
+    root = with_pointers(spec.parameters)
     properties: Mapping[str, Any] = root.get("properties", {})
     arguments: dict[str, Any] = {}
     for option, text in _pairs(spec, words):

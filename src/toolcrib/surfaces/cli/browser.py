@@ -48,6 +48,7 @@ def _registry(*, headless: bool, yes: bool) -> Iterator[tuple[ToolRegistry, Run]
     import asyncio
     from threading import Thread
 
+    from toolcrib.bootstrap import address_rules
     from toolcrib.settings import load_settings
     from toolcrib.toolsets.browser import BrowserSession, browser_registry
 
@@ -59,7 +60,9 @@ def _registry(*, headless: bool, yes: bool) -> Iterator[tuple[ToolRegistry, Run]
         return asyncio.run_coroutine_threadsafe(work, loop).result()
 
     try:
-        session = BrowserSession(chromium=load_settings().chromium, headless=headless)
+        settings = load_settings()
+        rules = address_rules(settings, own=True)
+        session = BrowserSession(chromium=settings.chromium, headless=headless, addresses=rules)
         with _uninterrupted():
             run(session.start())
         try:

@@ -62,10 +62,17 @@ def run(
     import asyncio
     from dataclasses import replace
 
+    from toolcrib.bootstrap import address_rules
+    from toolcrib.core.addresses import fence
     from toolcrib.surfaces.cli.running import approval
 
     invoked = invocation(ctx, store, as_json)
-    with invoked.system() as system, _items_to(output) as on_item, _progress() as on_progress:
+    with (
+        invoked.system() as system,
+        fence(address_rules(system.settings, own=True)),
+        _items_to(output) as on_item,
+        _progress() as on_progress,
+    ):
         calls = replace(system.calls, approve=approval(yes=False))
         pipeline = _load(system, file)
         report = asyncio.run(

@@ -101,7 +101,7 @@ def create_token(
     with invocation(ctx, store).system() as system:
         system.tokens.add(record)
     print(token)
-    typer.echo(f"token {record.id} for {record.name!r}, a {record.role}; it is not shown again", err=True)
+    typer.echo(f"token {record.id} for {record.name!r}, role {record.role!r}; it is not shown again", err=True)
 
 
 def list_tokens(ctx: typer.Context, store: StoreOption = "", as_json: JsonOption = False) -> None:

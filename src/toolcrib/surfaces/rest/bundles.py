@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from toolcrib.calling.blocking import in_thread
-from toolcrib.core.errors import ToolNotFoundError
+from toolcrib.core.errors import BundleNotFoundError
 from toolcrib.core.roles import Role
 from toolcrib.formats.bundle import CODE, blob_key, bundle_digest
 from toolcrib.surfaces.http import parameters
@@ -27,7 +27,7 @@ async def get_code(service: Service, request: Request) -> Response:
     link: str = entry.document["binding"]["source_code_link"]
     digest = bundle_digest(link)
     if digest is None:
-        raise ToolNotFoundError(f"{entry.name}/{CODE}")
+        raise BundleNotFoundError(f"{entry.name!r} has no bundle")
     return await _code(service, digest, entry.name)
 
 
@@ -46,7 +46,7 @@ async def _code(service: Service, digest: str, name: str) -> Response:
         return RedirectResponse(link, 307, {"cache-control": "no-store"})
     pieces = await in_thread(blobs.open, blob_key(digest))
     if pieces is None:
-        raise ToolNotFoundError(f"{name}/{CODE}")
+        raise BundleNotFoundError(f"there is no bundle with the digest '{digest}'")
     headers = {"content-disposition": f'attachment; filename="{name}.zip"', "etag": f'"{digest}"'}
     return StreamingResponse(_streamed(pieces), headers=headers, media_type=_ZIP)
 

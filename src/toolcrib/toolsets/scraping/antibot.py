@@ -50,7 +50,7 @@ class CurlBrick(FetchBrick):
         config = self.config
         method: Any = item.method
         impersonate: Any = config.impersonate
-        async with self.asking(item, Timeout, RequestException):
+        async with self.asking(item.url, Timeout, RequestException):
             response = await self._session.request(
                 method,
                 item.url,
@@ -59,16 +59,13 @@ class CurlBrick(FetchBrick):
                 impersonate=impersonate,
                 timeout=config.timeout,
                 verify=config.verify,
-                proxy=self.way_out(item) or None,
+                proxy=await self.way_out(item) or None,
             )
         return [self.page(item, response.url, response.status_code, response.headers, response.content)]
 
 
 class ScraperApiBrick(FetchBrick):
-    """One call to the service for each request; the service's own refusals are told apart from the site's.
-
-    It is the service that fetches, so no guard stands before it.
-    """
+    """One call to the service for each request; the service's own refusals are told apart from the site's."""
 
     class Config(FetchConfig):
         endpoint: str = "https://api.scraperapi.com/"
@@ -85,16 +82,20 @@ class ScraperApiBrick(FetchBrick):
         import httpx
 
         self._key = self.secret("SCRAPERAPI_KEY")
-        self._client = httpx.AsyncClient(timeout=self.config.timeout, verify=self.config.verify, trust_env=False)
+        await super().open()
+        self._client = httpx.AsyncClient(
+            timeout=self.config.timeout, verify=self.config.verify, trust_env=False, proxy=self.guarded or None
+        )
 
     async def close(self) -> None:
         await self._client.aclose()
+        await super().close()
 
     async def process(self, item: Request, _context: StepContext, /) -> Sequence[Page]:
         import httpx
 
         config = self.config
-        async with self.asking(item, httpx.TimeoutException, httpx.HTTPError):
+        async with self.asking(config.endpoint, httpx.TimeoutException, httpx.HTTPError):
             response = await self._client.request(
                 item.method,
                 config.endpoint,
@@ -102,10 +103,11 @@ class ScraperApiBrick(FetchBrick):
                 headers={**config.headers, **item.headers},
                 content=item.body or None,
             )
-        if response.status_code in _REFUSALS:
-            raise DeniedError(f"the service behind 'scraperapi' {_REFUSALS[response.status_code]}", rule="scraperapi")
         url = response.headers.get("sa-final-url", item.url)
-        return [self.page(item, url, response.status_code, response.headers, response.content)]
+        page = self.page(item, url, response.status_code, response.headers, response.content)
+        if page.status in _REFUSALS:
+            raise DeniedError(f"the service behind 'scraperapi' {_REFUSALS[page.status]}", rule="scraperapi")
+        return [page]
 
     def _parameters(self, request: Request) -> dict[str, str]:
         config = self.config

@@ -86,8 +86,8 @@ class PlaywrightBrick(FetchBrick):
         from playwright.async_api import Error
         from playwright.async_api import TimeoutError as TooSlow
 
-        with self.told_plainly(item, TooSlow, Error):
-            tab = await (await self._context(self.way_out(item))).new_page()
+        with self.told_plainly(item.url, TooSlow, Error):
+            tab = await (await self._context(await self.way_out(item))).new_page()
             try:
                 async with asyncio.timeout(self.config.timeout):
                     return [await self._fetch(tab, item)]

@@ -15,8 +15,8 @@ from urllib.parse import urlencode, urljoin
 from pydantic import Field
 
 from toolcrib import ToolFailedError, ToolTimeoutError
-from toolcrib.stacking import Brick, BrickConfig, Page, Request, StepContext
-from toolcrib.toolsets.scraping.fetching import told_plainly
+from toolcrib.stacking import BrickConfig, Page, Request, StepContext
+from toolcrib.toolsets.scraping.fetching import ConnectingBrick
 from toolcrib.toolsets.scraping.specs import scraping_spec
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Challenge:
     fields: Mapping[str, str]
 
 
-class AntiCaptchaBrick(Brick[Page, Page]):
+class AntiCaptchaBrick(ConnectingBrick[Page, Page]):
     """Lets pages without a captcha pass; the others come back as the page behind it."""
 
     class Config(BrickConfig):
@@ -73,10 +73,12 @@ class AntiCaptchaBrick(Brick[Page, Page]):
         import httpx
 
         self._key = self.secret("ANTICAPTCHA_KEY")
-        self._client = httpx.AsyncClient(timeout=30, trust_env=False)
+        await super().open()
+        self._client = httpx.AsyncClient(timeout=30, trust_env=False, proxy=self.guarded or None)
 
     async def close(self) -> None:
         await self._client.aclose()
+        await super().close()
 
     async def process(self, item: Page, context: StepContext, /) -> Sequence[Page]:
         challenge = await asyncio.to_thread(find_challenge, item)
@@ -93,18 +95,17 @@ class AntiCaptchaBrick(Brick[Page, Page]):
     async def _solve(self, challenge: Challenge, page: Page) -> str:
         import httpx
 
-        kind, seconds = challenge.kind, self.config.timeout
+        kind = challenge.kind
         name = self.config.task_types.get(kind.css_class, kind.task)
         task = {"type": name, "websiteURL": page.url, "websiteKey": challenge.site_key}
-        with told_plainly(self.spec.name, page.request, seconds, httpx.TimeoutException, httpx.HTTPError):
-            async with asyncio.timeout(seconds):
-                made = await self._call("createTask", {"task": task})
-                while True:
-                    result = await self._call("getTaskResult", {"taskId": made["taskId"]})
-                    if result.get("status") == "ready":
-                        return _token(result["solution"])
-                    await asyncio.sleep(self.config.poll_seconds)
-        raise ToolTimeoutError(self.spec.name, seconds)
+        async with self.asking(self.config.endpoint, httpx.TimeoutException, httpx.HTTPError):
+            made = await self._call("createTask", {"task": task})
+            while True:
+                result = await self._call("getTaskResult", {"taskId": made["taskId"]})
+                if result.get("status") == "ready":
+                    return _token(result["solution"])
+                await asyncio.sleep(self.config.poll_seconds)
+        raise ToolTimeoutError(self.spec.name, self.config.timeout)
 
     async def _call(self, method: str, body: Mapping[str, Any]) -> dict[str, Any]:
         address = f"{self.config.endpoint.rstrip('/')}/{method}"

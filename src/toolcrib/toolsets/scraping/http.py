@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Sequence
@@ -53,8 +54,8 @@ class HttpxBrick(FetchBrick):
 
         body = bytearray()
         async with (
-            self.asking(item, httpx.TimeoutException, httpx.HTTPError),
-            self._client(self.way_out(item)).stream(
+            self.asking(item.url, httpx.TimeoutException, httpx.HTTPError),
+            self._client(await self.way_out(item)).stream(
                 item.method, item.url, headers=self.config.headers_for(item), content=item.body or None
             ) as response,
         ):
@@ -106,9 +107,9 @@ class RequestsBrick(FetchBrick):
 
         config = self.config
         deadline = time.monotonic() + config.timeout
-        proxy = self.way_out(item)
+        proxy = asyncio.run(self.way_out(item))
         with (
-            self.told_plainly(item, requests.Timeout, requests.RequestException),
+            self.told_plainly(item.url, requests.Timeout, requests.RequestException),
             self._session().request(
                 item.method,
                 item.url,
