@@ -51,7 +51,7 @@ def test_whatever_is_asked_nothing_breaks(service: RunningService, tmp_path: Pat
         [
             str(Path(sys.executable).with_name("schemathesis")), "run", f"{service.url}/openapi.json",
             "--phases", "examples,coverage,fuzzing", "--mode", "all", "--max-examples", "8", "--seed", "7",
-            "--checks", CHECKS,
+            "--checks", CHECKS, "--request-timeout", "120",
             "--generation-database", "none", "--no-color", "--warnings", "off",
         ],
         cwd=tmp_path, capture_output=True, text=True, timeout=360, check=False,
