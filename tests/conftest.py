@@ -4,6 +4,7 @@ import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 from uuid import uuid4
 
 import pytest
@@ -13,6 +14,7 @@ from pymongo import MongoClient
 from tests.support import s3
 from tests.support.chromium import find_chromium
 from tests.support.mongo import MongoCluster, find_mongod
+from tests.support.newcomer import newcomer_environment
 from tests.support.stores import STORES
 
 # A law that holds slowly on a busy machine holds. `make test` tries the same examples every time, `make nightly`
@@ -32,6 +34,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for tests in files.values():
             draw.shuffle(tests)
         items[:] = [test for tests in draw.sample(list(files.values()), len(files)) for test in tests]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test reads the developer's settings or writes into their store."""
+    with patch.dict(os.environ, newcomer_environment(tmp_path_factory.mktemp("home")), clear=True):
+        yield
 
 
 @pytest.fixture(scope="session")

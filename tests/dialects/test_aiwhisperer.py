@@ -71,7 +71,6 @@ def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "plugins"
     folder.mkdir()
     monkeypatch.setenv("AIWHISPERER_PLUGINS_DIR", str(folder))
-    monkeypatch.delenv("TOOLCRIB_PLUGINS_DIR", raising=False)
     yield folder
     monkeypatch.undo()
     ToolRegistry().reload_tools()

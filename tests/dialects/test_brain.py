@@ -148,7 +148,6 @@ def test_an_answer_belongs_to_the_caller(registry: ToolRegistry):
 
 def test_the_default_file_is_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("TOOLCRIB_BRAIN_FILE", raising=False)
     monkeypatch.chdir(tmp_path)
     ToolRegistry().add_tool(metadata("x"))
     file = tmp_path / ".thebrain/config/tools.json"

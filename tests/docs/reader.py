@@ -14,8 +14,10 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from tests.docs.documents import Block, Command, agrees, blocks, commands
+from tests.support.newcomer import newcomer_environment
 
 RUN = ("toolcrib", "brain", "python", "cat", "ls")
 """Commands that are run; others, such as an installation, are for the reader alone."""
@@ -94,10 +96,9 @@ def follow(page: Path, folder: Path) -> None:
 def _follow_here(page: Path, folder: Path) -> None:
     warnings.simplefilter("error")
     os.chdir(folder)
-    for variable in [name for name in os.environ if name.startswith(("TOOLCRIB_", "XDG_", "AIWHISPERER_"))]:
-        if variable != "TOOLCRIB_CHROMIUM":
-            del os.environ[variable]
-    os.environ["HOME"] = str(folder)
-    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    with asyncio.Runner() as loop:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    with (
+        patch.dict(os.environ, {**newcomer_environment(folder), "PATH": path}, clear=True),
+        asyncio.Runner() as loop,
+    ):
         Reader(page, loop).follow()
