@@ -73,3 +73,25 @@ def test_another_python_is_found_and_tested_also_without_a_home(home: bool, tmp_
     assert absent == "pythons: no Python 3.98 on this machine; skipped"
     assert found == "pythons: 3.99, python3.99"
     assert tested == "tested"
+
+
+LAW = """
+from hypothesis import given, strategies
+
+@given(strategies.integers())
+def test_law(number):
+    assert number < 99
+"""
+
+
+def test_a_drawn_order_and_a_new_example_can_be_repeated(tmp_path: Path) -> None:
+    """Of a law that fails now and then: the order is printed, and how to have the same example."""
+    (tmp_path / "test_law.py").write_text(LAW, encoding="utf-8")
+    options = ["-p", "tests.conftest", "--rootdir", str(tmp_path), "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, str(tmp_path)],
+        env={**os.environ, "TEST_ORDER": "4711", "HYPOTHESIS_PROFILE": "explore"},
+        cwd=ROOT, capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+    assert "TEST_ORDER=4711" in done.stdout
+    assert "@reproduce_failure" in done.stdout
