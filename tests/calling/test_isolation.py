@@ -34,7 +34,7 @@ def pid() -> int:
 def gone(process: int) -> bool:
     """No such process, or nothing of it but the number that nobody has asked about."""
     try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):
         return True
 
@@ -158,7 +158,7 @@ async def test_a_cancelled_caller_kills_the_process_and_what_it_started(tmp_path
         """Start a program and wait for it."""
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
         half = Path(f"{path}.half")
-        half.write_text(f"{os.getpid()} {child.pid}")
+        half.write_text(f"{os.getpid()} {child.pid}", encoding="utf-8")
         half.rename(path)
         child.wait()
 

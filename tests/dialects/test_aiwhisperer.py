@@ -104,7 +104,8 @@ def write_plugin(path: Path, name: str, *, answer: str = "1", body: str = "") ->
             parameters_schema = {{"type": "object"}}
             async def execute(self, **kwargs):
                 return {answer}
-        """)
+        """),
+        encoding="utf-8",
     )
 
 
