@@ -217,7 +217,7 @@ class Outbox(Protocol):
         ...
 
     def acknowledge(self, sequence: int) -> None:
-        """Delivered: the entry goes away. An unknown one is a no-op."""
+        """Delivered: the event goes away. An unknown one is a no-op."""
         ...
 
     def postpone(self, sequence: int, *, not_before: float, error: str) -> None:

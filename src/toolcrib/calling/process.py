@@ -3,7 +3,7 @@
 Workers are started when needed, kept for the next call, and lead a process group of their own: a kill takes what they
 started with them. A killed worker is replaced at once, so the next call does not wait for a start.
 
-This guards against code that hangs, crashes or leaks, not against malice: functions, arguments and answers travel as
+This protects from code that hangs, crashes or leaks, not from malice: functions, arguments and answers travel as
 pickles. Code from strangers comes as a bundle, and a bundle's process speaks JSON.
 """
 

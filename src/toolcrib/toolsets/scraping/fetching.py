@@ -72,7 +72,9 @@ class FetchBrick(Brick[Request, Page]):
             raise
 
     @asynccontextmanager
-    async def asking(self, request: Request, timeouts: type[Exception], errors: type[Exception]) -> AsyncIterator[None]:
+    async def limit_time(
+        self, request: Request, timeouts: type[Exception], errors: type[Exception]
+    ) -> AsyncIterator[None]:
         """As told_plainly, within the time that the settings give."""
         with self.told_plainly(request, timeouts, errors):
             async with asyncio.timeout(self.config.timeout):

@@ -53,7 +53,7 @@ class HttpxBrick(FetchBrick):
 
         body = bytearray()
         async with (
-            self.asking(item, httpx.TimeoutException, httpx.HTTPError),
+            self.limit_time(item, httpx.TimeoutException, httpx.HTTPError),
             self._client(self.way_out(item)).stream(
                 item.method, item.url, headers=self.config.headers_for(item), content=item.body or None
             ) as response,
