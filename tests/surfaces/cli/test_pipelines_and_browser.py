@@ -107,7 +107,8 @@ def test_the_policy_and_the_audit_know_of_every_step(cli: Cli, site: str, monkey
     file = pipeline(site, "httpx", "parsel")
     assert cli("pipeline", "run", file).status == 0
     Path("rules.cedar").write_text(
-        'permit(principal, action, resource);forbid(principal, action == Action::"run", resource == Tool::"parsel");'
+        'permit(principal, action, resource);forbid(principal, action == Action::"run", resource == Tool::"parsel");',
+        encoding="utf-8",
     )
     monkeypatch.setenv("TOOLCRIB_POLICY", "cedar")
     monkeypatch.setenv("TOOLCRIB_POLICY_FILE", "rules.cedar")
