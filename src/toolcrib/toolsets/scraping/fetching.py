@@ -29,7 +29,7 @@ class FetchConfig(BrickConfig):
 
 
 class FetchBrick(Brick[Request, Page]):
-    """Where address rules are in force, every connection goes through a guard that holds them: each redirect too.
+    """If address rules are in force, every connection goes through a guard that holds them: each redirect too.
 
     A request that names a proxy of its own goes there, and the rules judge its host alone.
     """
