@@ -1,4 +1,4 @@
-"""Every error Toolcrib raises, in one tree.
+"""Every error Toolcrib raises, in one tree; what only one door or toolset raises is a branch of it, in its room.
 
     ToolcribError
     ├── ToolNotFoundError (KeyError)        no tool of that name
