@@ -44,7 +44,7 @@ coverage: venv parts ## every test, measured: the programs that run in processes
 	awk 'NR <= 12 || /^TOTAL/' .cache/coverage/report; exit $$done
 
 nightly: venv parts ## every test, in an order drawn anew, with new examples for every law, ten times as many
-	TEST_ORDER=$$(date +%s) HYPOTHESIS_PROFILE=explore $(TEST) --timeout 1200 $(ARGS)
+	TEST_ORDER=$${TEST_ORDER:-$$(date +%s)} HYPOTHESIS_PROFILE=explore $(TEST) --timeout 1200 $(ARGS)
 
 check: venv ## lint, format, types, architecture, dead code, dependencies
 	$(BIN)/ruff check $(CODE)

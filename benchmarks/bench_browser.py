@@ -164,7 +164,7 @@ def memory_mb() -> float:
         for child in [child for child, parent in parents.items() if parent == pid]:
             todo.append(child)
             try:
-                rollup = Path(f"/proc/{child}/smaps_rollup").read_text()
+                rollup = Path(f"/proc/{child}/smaps_rollup").read_text(encoding="utf-8")
             except OSError:
                 continue
             total += int(next(line for line in rollup.splitlines() if line.startswith("Pss:")).split()[1])

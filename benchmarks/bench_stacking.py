@@ -97,7 +97,7 @@ def parse(body: bytes) -> str:
 async def plain(addresses: list[str], path: Path) -> None:
     """What somebody would write by hand: a queue of addresses, some workers, a file."""
     waiting = iter(addresses)
-    with path.open("w") as file:
+    with path.open("w", encoding="utf-8") as file:
         async with httpx.AsyncClient(trust_env=False) as client:
 
             async def work() -> None:

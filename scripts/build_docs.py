@@ -184,7 +184,7 @@ MEANINGS = {
     "parameters": "JSON Schema of its arguments: an object",
     "returns": "JSON Schema of its result; empty means any",
     "returns_description": "The result in words",
-    "api_spec": "The interface as published, where it says more than `parameters` and `returns`",
+    "api_spec": "The interface as published, if it says more than `parameters` and `returns`",
     "actions": "Custom actions in the publisher's own DSL",
     "examples": "Uses of it, see ToolExample",
     "usage_notes": "When and how to use it",
@@ -213,7 +213,7 @@ MEANINGS = {
     "ToolExample.input": "The arguments",
     "ToolExample.output": "The result",
     "ToolExample.explanation": "Why it is so",
-    "ToolExample.call": "The use as text, where that is all there is",
+    "ToolExample.call": "The use as text, if that is all there is",
 }
 
 

@@ -4,22 +4,37 @@ import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
 from pymongo import MongoClient
 
 from tests.support import s3
 from tests.support.chromium import find_chromium
 from tests.support.mongo import MongoCluster, find_mongod
+from tests.support.newcomer import newcomer_environment
 from tests.support.stores import STORES
 
 # A law that holds slowly on a busy machine holds. `make test` tries the same examples every time, `make nightly`
-# (HYPOTHESIS_PROFILE=explore) new ones, and ten times as many.
+# (HYPOTHESIS_PROFILE=explore) new ones, and ten times as many; it keeps what fails, and prints how to repeat it.
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
-settings.register_profile("explore", settings.get_profile("steady"), derandomize=False, max_examples=1000)
+settings.register_profile(
+    "explore",
+    settings.get_profile("steady"),
+    derandomize=False,
+    max_examples=1000,
+    database=DirectoryBasedExampleDatabase(Path(__file__).parents[1] / ".hypothesis/examples"),
+    print_blob=True,
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+
+
+def pytest_report_header() -> list[str]:
+    """What repeats the order of this run."""
+    return [f"TEST_ORDER={seed}" for seed in [os.environ.get("TEST_ORDER")] if seed]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -32,6 +47,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for tests in files.values():
             draw.shuffle(tests)
         items[:] = [test for tests in draw.sample(list(files.values()), len(files)) for test in tests]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test reads the developer's settings or writes into their store."""
+    with patch.dict(os.environ, newcomer_environment(tmp_path_factory.mktemp("home")), clear=True):
+        yield
 
 
 @pytest.fixture(scope="session")

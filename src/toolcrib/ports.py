@@ -187,9 +187,9 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Write ``document`` under ``name``, or delete it where ``document`` is None.
+    """Write ``document`` under ``name``, or delete it if ``document`` is None.
 
-    ``expected`` is the etag that must be there, None where nothing may be there, ANY where it does not matter.
+    ``expected`` is the etag that must be there, None if nothing may be there, ANY if it does not matter.
     ``event`` is a payload for the outbox, kept in the same transaction and delivered later.
     """
 
@@ -217,7 +217,7 @@ class Outbox(Protocol):
         ...
 
     def acknowledge(self, sequence: int) -> None:
-        """Delivered: the entry goes away. An unknown one is a no-op."""
+        """Delivered: the event goes away. An unknown one is a no-op."""
         ...
 
     def postpone(self, sequence: int, *, not_before: float, error: str) -> None:
@@ -251,8 +251,8 @@ class Store(Outbox, Protocol):
     def commit(self, changes: Sequence[Change]) -> list[Record]:
         """All of the changes or none.
 
-        Raises ToolExistsError where ``expected`` is None and something is there, ToolNotFoundError where a delete
-        or an expected etag finds nothing, ConflictError where the etag is another one.
+        Raises ToolExistsError if ``expected`` is None and something is there, ToolNotFoundError if a delete
+        or an expected etag finds nothing, ConflictError if the etag is another one.
         """
         ...
 
@@ -306,7 +306,7 @@ class Blobs(Protocol):
         ...
 
     def link(self, key: str, *, seconds: int = 3600) -> str | None:
-        """An address that serves the bytes for a while, or None where the service must serve them itself."""
+        """An address that serves the bytes for a while, or None if the service must serve them itself."""
         ...
 
     def delete(self, key: str) -> None:

@@ -122,7 +122,7 @@ def test_a_big_file_passes_in_little_memory(tmp_path: Path) -> None:
     with source.open("wb") as file:
         file.truncate(200 * 1024 * 1024)
     blobs = open_blobs(f"file://{tmp_path}/blobs")
-    Path("/proc/self/clear_refs").write_text("5")  # the peak is counted anew
+    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # the peak is counted anew
     before = peak_memory()
     with source.open("rb") as file:
         blobs.put("big", file)
@@ -132,7 +132,9 @@ def test_a_big_file_passes_in_little_memory(tmp_path: Path) -> None:
 
 def peak_memory() -> int:
     """Bytes, those of the Rust part included."""
-    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    (line,) = (
+        line for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines() if line.startswith("VmHWM")
+    )
     return int(line.split()[1]) * 1024
 
 

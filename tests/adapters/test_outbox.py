@@ -4,16 +4,16 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.processes import free_port
 from tests.support.receiver import Answer, Received, Receiver, receiving
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 from toolcrib import ToolSpec
 from toolcrib.adapters.outbox import DeliveryOptions, OutboxDeliverer, as_registration
@@ -188,20 +188,24 @@ def test_a_store_that_fails_for_a_while_does_not_end_the_thread(
 
 
 def test_stopping_ends_after_the_delivery_under_way_and_keeps_what_waits(receiver: Receiver) -> None:
-    def slowly(request: Received) -> Answer:
-        time.sleep(0.2)
-        return 200, {}, b""
+    may_end = threading.Semaphore(0)
 
-    receiver.answer = slowly
+    def held(request: Received) -> Answer:
+        return 200 if may_end.acquire(timeout=PATIENCE) else 503, {}, b""
+
+    receiver.answer = held
     store = MemoryStore()
     for number in range(20):
         event(store, f"tool{number}", 0)
-    deliverer = OutboxDeliverer(store, receiver.url, QUICK)
+    deliverer = OutboxDeliverer(store, receiver.url, replace(QUICK, seconds=2 * PATIENCE))
     deliverer.start()
     wait_until(lambda: receiver.received)
-    deliverer.stop()
-    assert store.outbox()
-    assert len(store.outbox()) + len(receiver.received) == 20
+    stopping = threading.Thread(target=deliverer.stop)
+    stopping.start()
+    assert len(store.outbox()) == 20
+    may_end.release()  # one delivery can end, and no other
+    stopping.join()
+    assert len(store.outbox()) == 19
 
 
 DELIVER = """

@@ -71,7 +71,6 @@ def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "plugins"
     folder.mkdir()
     monkeypatch.setenv("AIWHISPERER_PLUGINS_DIR", str(folder))
-    monkeypatch.delenv("TOOLCRIB_PLUGINS_DIR", raising=False)
     yield folder
     monkeypatch.undo()
     ToolRegistry().reload_tools()
@@ -105,7 +104,8 @@ def write_plugin(path: Path, name: str, *, answer: str = "1", body: str = "") ->
             parameters_schema = {{"type": "object"}}
             async def execute(self, **kwargs):
                 return {answer}
-        """)
+        """),
+        encoding="utf-8",
     )
 
 

@@ -148,11 +148,10 @@ def test_an_answer_belongs_to_the_caller(registry: ToolRegistry):
 
 def test_the_default_file_is_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("TOOLCRIB_BRAIN_FILE", raising=False)
     monkeypatch.chdir(tmp_path)
     ToolRegistry().add_tool(metadata("x"))
     file = tmp_path / ".thebrain/config/tools.json"
-    assert [entry["name"] for entry in json.loads(file.read_text())] == ["x"]
+    assert [entry["name"] for entry in json.loads(file.read_bytes())] == ["x"]
 
 
 # The file
@@ -218,7 +217,7 @@ def test_twelve_programs_adding_at_once_lose_nothing(registry: ToolRegistry):
 
     def all_ended() -> bool:
         if registry.path.exists():
-            json.loads(registry.path.read_text())  # never half a file
+            json.loads(registry.path.read_bytes())  # never half a file
         return all(program.poll() is not None for program in programs)
 
     wait_until(all_ended, 100)

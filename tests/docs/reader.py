@@ -14,27 +14,41 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from tests.docs.documents import Block, Command, agrees, blocks, commands
+from tests.support.newcomer import newcomer_environment
+from tests.support.processes import free_port
 
 RUN = ("toolcrib", "brain", "python", "cat", "ls")
 """Commands that are run; others, such as an installation, are for the reader alone."""
 
+PRACTICE = "python -m toolcrib.toolsets.scraping.practice"
 EXPORT = re.compile(r"export (\w+)=(\S*)")
 
 
 class Reader:
     def __init__(self, page: Path, loop: asyncio.Runner) -> None:
         self.page = page
+        # A shop of this reader's own: another on the machine would share it, and close it.
+        self.practice = f"{PRACTICE} --port {(port := free_port())}"
+        self.text = page.read_text(encoding="utf-8").replace(":8765", f":{port}").replace(PRACTICE, self.practice)
         self.loop = loop
         self.namespace: dict[str, Any] = {"__name__": "__main__"}
         self.printed = ""
         self.status = 0
 
     def follow(self) -> None:
-        """Run every block."""
+        """Run every block; a shop that a page has opened closes with it, also if the page fails."""
+        try:
+            self.run_blocks()
+        finally:
+            if PRACTICE in self.text:
+                subprocess.run(f"{self.practice} --stop".split(), check=False, stdout=subprocess.DEVNULL)
+
+    def run_blocks(self) -> None:
         before: Block | None = None
-        for block in blocks(self.page.read_text(encoding="utf-8")):
+        for block in blocks(self.text):
             where = f"{self.page.name}:{block.line}"
             if block.meaning == "file":
                 path = Path(block.detail)
@@ -94,10 +108,9 @@ def follow(page: Path, folder: Path) -> None:
 def _follow_here(page: Path, folder: Path) -> None:
     warnings.simplefilter("error")
     os.chdir(folder)
-    for variable in [name for name in os.environ if name.startswith(("TOOLCRIB_", "XDG_", "AIWHISPERER_"))]:
-        if variable != "TOOLCRIB_CHROMIUM":
-            del os.environ[variable]
-    os.environ["HOME"] = str(folder)
-    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    with asyncio.Runner() as loop:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    with (
+        patch.dict(os.environ, {**newcomer_environment(folder), "PATH": path}, clear=True),
+        asyncio.Runner() as loop,
+    ):
         Reader(page, loop).follow()

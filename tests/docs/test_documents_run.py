@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from tests.docs.documents import agrees, documents
 from tests.docs.reader import follow
+from tests.support.processes import running
+from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -45,6 +47,29 @@ def test_a_block_that_fails_fails_the_page(text: str, complaint: str, tmp_path: 
     page.write_text(text, encoding="utf-8")
     with pytest.raises(AssertionError, match=complaint):
         follow(page, tmp_path)
+
+
+PAGE_THAT_LEAVES_ITS_SHOP_OPEN = """
+```console
+$ python -m toolcrib.toolsets.scraping.practice --background
+serving http://127.0.0.1:8765/; end it with --stop
+```
+```python
+from pathlib import Path
+Path("shop").write_text("http://127.0.0.1:8765/")
+raise LookupError
+```
+"""
+
+
+def test_a_page_has_a_shop_of_its_own_which_closes_if_the_page_fails(tmp_path: Path):
+    page = tmp_path / "page.md"
+    page.write_text(PAGE_THAT_LEAVES_ITS_SHOP_OPEN, encoding="utf-8")
+    with pytest.raises(LookupError):
+        follow(page, tmp_path)
+    port = (tmp_path / "shop").read_text(encoding="utf-8").rstrip("/").rpartition(":")[2]
+    assert port != "8765"
+    wait_until(lambda: not running(f"practice --hidden --port {port}"))
 
 
 def test_every_guide_is_in_the_index():

@@ -110,7 +110,7 @@ async def test_failures_deadlines_and_results() -> None:
         await to_structured_tool(slow).ainvoke({})
 
 
-async def test_the_guards_of_a_registry_stay() -> None:
+async def test_the_checks_of_a_registry_stay() -> None:
     @tool(safety_level="dangerous")
     async def wipe() -> str:
         """Wipe the disk."""

@@ -1,4 +1,4 @@
-"""A real S3 server on loopback: Ceph's gateway where it is installed, SeaweedFS otherwise."""
+"""A real S3 server on loopback: Ceph's gateway if it is installed, SeaweedFS otherwise."""
 
 import json
 import shutil

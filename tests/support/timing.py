@@ -3,6 +3,9 @@
 import time
 from collections.abc import Awaitable, Callable
 
+GRACE = 0.25
+"""The promise: a call that is stopped at its deadline is over within so many seconds of it."""
+
 
 async def quickest(attempt: Callable[[], Awaitable[object]], *, enough: float, tries: int = 3) -> float:
     """The seconds of the quickest attempt; no further one is made once an attempt took less than ``enough``."""

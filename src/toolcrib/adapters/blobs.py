@@ -156,7 +156,7 @@ class FolderBlobs(ObjectBlobs):
 
 
 class BucketBlobs(ObjectBlobs):
-    """An S3 bucket. Links are presigned, by the public endpoint where there is one."""
+    """An S3 bucket. Links are presigned, by the public endpoint if there is one."""
 
     remote = True
 

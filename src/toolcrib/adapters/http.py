@@ -1,4 +1,4 @@
-"""One HTTP client for everything that leaves the process: guarded addresses, a hard deadline, a bounded answer.
+"""One HTTP client for everything that leaves the process: address rules, a hard deadline, a bounded answer.
 
 It follows no redirect, reads no proxy from the environment and undoes no compression: each would reach or produce
 something that nobody checked.

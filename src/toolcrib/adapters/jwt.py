@@ -126,6 +126,6 @@ def _parsed(text: str) -> jwt.PyJWKSet | str:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text()
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         raise SettingsError(f"the JWT key file {str(path)!r} cannot be read: {error.strerror or error}") from None

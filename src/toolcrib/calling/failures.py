@@ -6,7 +6,7 @@ from toolcrib.core.errors import ToolcribError, ToolFailedError
 
 
 def as_failure(name: str, error: BaseException) -> ToolcribError:
-    """``error`` itself where it is one of ours, otherwise a ToolFailedError about it."""
+    """``error`` itself if it is one of ours, otherwise a ToolFailedError about it."""
     if isinstance(error, ToolcribError):
         return error
     kind = type(error).__name__

@@ -3,7 +3,7 @@
 Workers are started when needed, kept for the next call, and lead a process group of their own: a kill takes what they
 started with them. A killed worker is replaced at once, so the next call does not wait for a start.
 
-This guards against code that hangs, crashes or leaks, not against malice: functions, arguments and answers travel as
+This protects from code that hangs, crashes or leaks, not from malice: functions, arguments and answers travel as
 pickles. Code from strangers comes as a bundle, and a bundle's process speaks JSON.
 """
 
@@ -206,7 +206,7 @@ def _ask(worker: Worker, message: bytes, seconds: float | None, cancelled: threa
 
 
 def _raised(name: str, pickled: bytes | None, kind: str, text: str, trace: str) -> BaseException:
-    """What the tool raised over there, or an error that says it where that does not survive the trip."""
+    """What the tool raised over there, or an error that says it if that does not survive the trip."""
     error: BaseException = ToolFailedError(name, f"{kind}: {text}" if text else kind, cause_type=kind)
     if pickled is not None:
         try:
@@ -218,7 +218,7 @@ def _raised(name: str, pickled: bytes | None, kind: str, text: str, trace: str) 
 
 
 def _reference(function: Callable[..., Any]) -> tuple[str, ...] | tuple[str, bytes]:
-    """How a worker finds the function: by name where a module holds it or the tool made of it, otherwise by value."""
+    """How a worker finds the function: by name if a module holds it or the tool made of it, otherwise by value."""
     module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
     if "<" not in name and _importable(module):
         target: Any = importlib.import_module(module)
@@ -235,7 +235,7 @@ def _reference(function: Callable[..., Any]) -> tuple[str, ...] | tuple[str, byt
 
 @cache
 def _importable(module: str) -> bool:
-    """Whether another process finds the module: not where it was loaded from a plugin folder, or typed in."""
+    """Whether another process finds the module: not if it was loaded from a plugin folder, or typed in."""
     root = module.partition(".")[0]
     return bool(root) and root != "__main__" and PathFinder.find_spec(root) is not None
 

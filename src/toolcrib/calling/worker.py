@@ -98,7 +98,7 @@ def _failure(error: BaseException) -> bytes:
 
 
 def _dumped(message: object) -> bytes:
-    """By value where the value's class is not importable on the other side."""
+    """By value if the value's class is not importable on the other side."""
     try:
         return pickle.dumps(message)
     except Exception:

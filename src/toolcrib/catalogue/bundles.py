@@ -42,7 +42,7 @@ def ingest(
     """Publish the bundle in the file at ``path``; ``link_for`` makes the address of the code from its digest.
 
     Raises InvalidBundleError and ToolValidationError for what is wrong with the bundle, ToolExistsError before
-    anything is written where the name is taken and ``replace`` is false.
+    anything is written if the name is taken and ``replace`` is false.
     """
     with path.open("rb") as file, tempfile.TemporaryFile(dir=path.parent) as code:
         bundle = read_bundle(file, code, limits)
@@ -97,7 +97,7 @@ def collect_orphans(
     """
     limit = clock() - older_than
     orphans = {key for key, at in list(blobs.keys()) if at < limit}
-    for records in (_with_bundles, _every_version):  # the second reads all there is, so only where there is a need
+    for records in (_with_bundles, _every_version):  # the second reads all there is, so only if there is a need
         if orphans:
             orphans -= {blob_key(digest) for digest in map(_digest, records(store)) if digest}
     for key in orphans:

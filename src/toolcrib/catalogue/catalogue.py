@@ -109,7 +109,7 @@ class Catalogue(CatalogueReader):
     # Writing
 
     def publish(self, spec: Publishable, *, replace: bool = False, force: bool = False, principal: Who = "") -> Entry:
-        """Add a tool; ToolExistsError where the name is taken. ``replace`` writes over it, as an update would."""
+        """Add a tool; ToolExistsError if the name is taken. ``replace`` writes over it, as an update would."""
         return self.publish_many([spec], replace=replace, force=force, principal=principal)[0]
 
     def publish_many(
@@ -155,8 +155,8 @@ class Catalogue(CatalogueReader):
     ) -> Entry:
         """Change some fields; ``change`` may compute them from the current spec.
 
-        BreakingChangeError where callers would break and the major version does not rise, unless ``force``.
-        With ``expected``, ConflictError where the etag is another one; without it, the change is made again
+        Raises BreakingChangeError if callers would break and the major version does not rise, unless ``force``.
+        With ``expected``, ConflictError if the etag is another one; without it, the change is made again
         on top of what somebody else wrote meanwhile.
         """
 

@@ -1,4 +1,4 @@
-"""What belongs to a deleted tool elsewhere goes with it, also where a crash came between.
+"""What belongs to a deleted tool elsewhere goes with it, also if a crash came between.
 
 The deletion and its event are one commit. The event waits in the outbox until the cleanup is through, so the next
 start finds it and cleans up again; every cleanup can run twice.

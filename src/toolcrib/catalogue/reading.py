@@ -98,7 +98,7 @@ class CatalogueReader:
         return {entry.name: entry.spec for entry in self.entries({"name": {"$in": list(names)}})}
 
     def compatible_with(self, name: str, target_type: str | None = None, *, strict: bool = False) -> list[ToolSpec]:
-        """The tools that stack with ``name``, ordered by name, of ``target_type`` where that is given."""
+        """The tools that stack with ``name``, ordered by name, of ``target_type`` if that is given."""
         return [entry.spec for entry in self.compatible_entries(name, target_type, strict=strict)]
 
     def compatible_entries(self, name: str, target_type: str | None = None, *, strict: bool = False) -> Iterator[Entry]:

@@ -1,4 +1,4 @@
-"""Every error Toolcrib raises, in one tree.
+"""Every error Toolcrib raises, in one tree; what only one door or toolset raises is a branch of it, in its room.
 
     ToolcribError
     ├── ToolNotFoundError (KeyError)        no tool of that name
@@ -225,7 +225,7 @@ class ToolTimeoutError(ToolcribError, TimeoutError):
 
 
 class ToolFailedError(ToolcribError):
-    """The tool raised; ``__cause__`` is what it raised, where that could be carried over."""
+    """The tool raised; ``__cause__`` is what it raised, if that could be carried over."""
 
     code = "tool_failed"
     answer = Answer(502, -32010, Exit.FAILED, "Tool failed", after_start=True)
@@ -303,7 +303,7 @@ class PolicyUnavailableError(UnavailableError):
 
 
 def did_you_mean(wanted: str, known: Iterable[str]) -> str:
-    """``"; did you mean 'x'?"`` where something in ``known`` is close to ``wanted``."""
+    """``"; did you mean 'x'?"`` if something in ``known`` is close to ``wanted``."""
     close = difflib.get_close_matches(wanted, list(known)[:2000], n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 

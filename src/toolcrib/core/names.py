@@ -24,7 +24,7 @@ def check_name(name: object) -> str:
 
 
 def check_kebab_name(name: object) -> str:
-    """``name`` unchanged where it is kebab-case of 2 to 50 characters, or InvalidNameError."""
+    """``name`` unchanged if it is kebab-case of 2 to 50 characters, or InvalidNameError."""
     if isinstance(name, str) and 2 <= len(name) <= 50 and _KEBAB.fullmatch(name):
         return name
     raise InvalidNameError(

@@ -49,7 +49,7 @@ Who = Principal | str
 """Who asks: as a door let them in, or by name alone."""
 
 LOCAL = Principal("local", Role.ADMIN, "local", (Role.ADMIN.value,))
-"""A program of this machine, where the service is bound to loopback and open."""
+"""A program of this machine, if the service is bound to loopback and open."""
 
 NOBODY = Principal("")
 """Somebody without credentials: may see that the service is alive, and how it is spoken to."""

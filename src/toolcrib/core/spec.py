@@ -42,7 +42,7 @@ class _Value(BaseModel):
 
 
 class ToolExample(_Value):
-    """One use of a tool. ``call`` is the use as text, where that is all there is: ``click(selector="#ok")``."""
+    """One use of a tool. ``call`` is the use as text, if that is all there is: ``click(selector="#ok")``."""
 
     description: Text = ""
     input: JsonObject = Field(default_factory=dict)

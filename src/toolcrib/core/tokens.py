@@ -26,7 +26,7 @@ class TokenRecord:
     digest: str
     created_at: float
     expires_at: float = 0.0
-    """0 where it never expires."""
+    """0 if it never expires."""
 
 
 def digest_of(token: str) -> str:

@@ -17,7 +17,7 @@ _JSON_SCALARS = frozenset({str, int, float, bool, type(None)})
 class Runner(Protocol):
     """Runs a tool's function with checked arguments, and ends it at the tool's deadline.
 
-    Raises ToolTimeoutError past the deadline and ToolFailedError where the function raised.
+    Raises ToolTimeoutError past the deadline and ToolFailedError if the function raised.
     """
 
     def __call__(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Awaitable[Any]: ...
@@ -81,7 +81,7 @@ class Tool:
         return check(arguments)
 
     def check_output(self, value: Any) -> None:
-        """InvalidOutputError where the output schema forbids what the tool returned."""
+        """Raises InvalidOutputError if the output schema forbids what the tool returned."""
         if not self._checks_output:
             return
         if isinstance(value, ToolResult):
@@ -93,7 +93,7 @@ class Tool:
         self._output(value if type(value) in _JSON_SCALARS else jsonable_of(value))
 
     def keywords(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
-        """What the function is called with: typed values, and the context where it asks for one."""
+        """What the function is called with: typed values, and the context if it asks for one."""
         if self.decode is not None:
             arguments = self.decode(arguments)
         if self.context_parameter is not None:

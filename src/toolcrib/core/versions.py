@@ -39,7 +39,7 @@ def raises_major(old: str, new: str) -> bool:
 
 
 def broken_by(old: ToolSpec, new: ToolSpec) -> list[str]:
-    """What the update would break for callers, in words; nothing where the new version's major number is higher."""
+    """What the update would break for callers, in words; nothing if the new version's major number is higher."""
     if raises_major(old.version, new.version):
         return []
     return breaking_changes(old.parameters, new.parameters)

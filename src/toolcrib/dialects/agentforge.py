@@ -204,7 +204,7 @@ class ToolRegistry:
         self.core.clear()
 
     def to_langchain_tools(self) -> list[StructuredTool]:
-        """LangChain's StructuredTools, run under the guard of the registry. Needs the extra ``langchain``."""
+        """LangChain's StructuredTools, run with the registry's checks. Needs the extra ``langchain``."""
         return [tool.to_langchain_tool(partial(self.core.execute, tool.name)) for tool in self.get_all()]
 
     def generate_prompt(self, **options: Any) -> str:

@@ -23,7 +23,7 @@ Execute = Callable[[dict[str, Any]], Coroutine[Any, Any, Any]]
 def to_structured_tool(tool: Tool, execute: Execute | None = None) -> StructuredTool:
     """``tool`` for LangChain, with its JSON Schema, its description, its checks and its deadline.
 
-    ``execute`` runs it in another way than ``tool.execute`` does, such as under a registry's guard. Both ``invoke`` and
+    ``execute`` runs it in another way than ``tool.execute`` does, such as with a registry's checks. Both ``invoke`` and
     ``ainvoke`` work; ``invoke`` uses an event loop of its own, so a tool that belongs to a running loop wants
     ``ainvoke``. What goes wrong is raised.
     """

@@ -69,7 +69,7 @@ def output_schema(returns: JsonSchema) -> JsonSchema | None:
 
 
 def from_definition(given: Mapping[str, Any]) -> ToolSpec:
-    """The hints are the server's word. Where it is not trusted, give the spec another ``safety_level``."""
+    """The hints are the server's word. If it is not trusted, give the spec another ``safety_level``."""
     hints = given.get("annotations")
     hints = copied(dict(hints)) if isinstance(hints, Mapping) else {}
     level = _safety(hints)

@@ -78,7 +78,7 @@ class ToolRegistry:
         return tool
 
     def register_many(self, things: Iterable[Any]) -> list[Tool]:
-        """Add all of them, or none where one is wrong or its name is taken."""
+        """Add all of them, or none if one is wrong or its name is taken."""
         tools = [as_tool(thing) for thing in things]
         names: set[str] = set()
         for tool in tools:

@@ -67,7 +67,7 @@ def search(tools: Iterable[Tool], text: str, limit: int | None) -> list[Tool]:
 
 
 def why_not(spec: ToolSpec, capabilities: Collection[str]) -> str | None:
-    """Why a model with these capabilities cannot use the tool; None where it can."""
+    """Why a model with these capabilities cannot use the tool; None if it can."""
     missing = [need for need in spec.required_capabilities if need not in capabilities]
     return f"needs {', '.join(missing)}, which the model lacks" if missing else None
 

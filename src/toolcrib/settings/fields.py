@@ -17,7 +17,7 @@ from toolcrib.core.addresses import mask_passwords
 from toolcrib.core.errors import SettingsError, did_you_mean
 from toolcrib.core.json import MASK, read_json, refuse_flag
 from toolcrib.settings.secrets import Secrets
-from toolcrib.settings.sources import PREFIX, Layer, from_file, from_variables, user_folder
+from toolcrib.settings.sources import PREFIX, SourcedValues, from_file, from_variables, user_folder
 
 
 def _split(separator: str) -> Callable[[Any], Any]:
@@ -248,14 +248,14 @@ def _described() -> Iterable[Description]:
 _DESCRIPTIONS = {one.name: one for one in _described()}
 
 
-def _merged(layers: Sequence[Layer], environ: Mapping[str, str]) -> Settings:
-    """The settings of all layers; the first that has one wins."""
-    sources = {name: where for _, wheres in reversed(layers) for name, where in wheres.items()}
+def _merged(ranked: Sequence[SourcedValues], environ: Mapping[str, str]) -> Settings:
+    """The settings of all sources; the first that has one wins."""
+    sources = {name: where for _, wheres in reversed(ranked) for name, where in wheres.items()}
     unknown = next((name for name in sources if name not in _DESCRIPTIONS), None)
     if unknown is not None:
         hint = did_you_mean(unknown, _DESCRIPTIONS)
         raise SettingsError(f"there is no setting {unknown!r} ({sources[unknown]}){hint}")
-    given = [InitSettingsSource(Settings, dict(values)) for values, _ in layers]
+    given = [InitSettingsSource(Settings, dict(values)) for values, _ in ranked]
     known = InitSettingsSource(Settings, {"sources": sources, "environ": environ})
     sourced: dict[str, Any] = {"_build_sources": ((known, *given), {})}
     try:

@@ -20,11 +20,11 @@ _MORE_PLUGINS = "AIWHISPERER_PLUGINS_DIR"
 """Names plugin folders too; they are added to those of our own variable."""
 
 
-Layer = tuple[Mapping[str, Any], Mapping[str, str]]
+SourcedValues = tuple[Mapping[str, Any], Mapping[str, str]]
 """Some settings by name, and where each of them came from."""
 
 
-def from_variables(environ: Mapping[str, str]) -> Layer:
+def from_variables(environ: Mapping[str, str]) -> SourcedValues:
     variables = {
         variable.removeprefix(PREFIX).lower(): variable
         for variable in environ
@@ -38,7 +38,7 @@ def from_variables(environ: Mapping[str, str]) -> Layer:
     return values, variables
 
 
-def from_file(environ: Mapping[str, str], folder: Path) -> Layer:
+def from_file(environ: Mapping[str, str], folder: Path) -> SourcedValues:
     path = _config_file(environ, folder)
     if path is None:
         return {}, {}

@@ -89,7 +89,7 @@ def test_names_with_quotes_are_names(rules: Path) -> None:
 
 
 def rewrite(path: Path, text: str) -> None:
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     os.utime(path, ns=(1, path.stat().st_mtime_ns + 1_000_000))
 
 

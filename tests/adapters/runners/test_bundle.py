@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.support.archives import zipped
 from tests.support.processes import running
-from tests.support.timing import quickest
+from tests.support.timing import GRACE, quickest
 from tests.support.waiting import until
 
 from toolcrib import Tool, ToolContext, ToolSpec
@@ -193,13 +193,14 @@ async def test_a_bundle_is_killed_at_its_deadline_with_what_it_started(bench: Be
         "subprocess.Popen(['sh', '-c', forever], start_new_session=True)\n"
         "time.sleep(60)"
     )
-    tool = bench.python(body, timeout_seconds=0.8)
+    deadline = 0.8
+    tool = bench.python(body, timeout_seconds=deadline)
 
     async def attempt() -> None:
         with pytest.raises(ToolTimeoutError, match="it was stopped"):
             await tool.execute({})
 
-    assert 0.8 <= await quickest(attempt, enough=1.05) < 1.05
+    assert deadline <= await quickest(attempt, enough=deadline + GRACE) < deadline + GRACE
     assert mark.exists()
     if bench.sandbox.contains_escapees:
         await until(lambda: not running(str(mark)))

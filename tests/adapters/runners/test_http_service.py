@@ -4,13 +4,13 @@ import asyncio
 import base64
 import json
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from tests.support.receiver import Answer, Received, Receiver, receiving
-from tests.support.timing import quickest
+from tests.support.timing import GRACE, quickest
+from tests.support.waiting import PATIENCE
 
 from toolcrib import Tool, ToolContext, ToolRegistry, ToolSpec
 from toolcrib.adapters.http import HttpCaller
@@ -116,17 +116,20 @@ async def test_failures_are_told(receiver: Receiver, caller: HttpCaller, answer:
 
 
 async def test_the_deadline_holds(receiver: Receiver, caller: HttpCaller) -> None:
-    def slowly(request: Received) -> Answer:
-        time.sleep(0.6)
+    deadline, over = 0.2, threading.Event()
+
+    def too_late(request: Received) -> Answer:
+        over.wait(PATIENCE)
         return 200, {}, b"1"
 
-    receiver.answer = slowly
+    receiver.answer = too_late
 
     async def attempt() -> None:
         with pytest.raises(ToolTimeoutError):
-            await service(caller, receiver.url, timeout_seconds=0.2).execute({"place": "Bern"})
+            await service(caller, receiver.url, timeout_seconds=deadline).execute({"place": "Bern"})
 
-    assert 0.2 <= await quickest(attempt, enough=0.45) < 0.45
+    assert deadline <= await quickest(attempt, enough=deadline + GRACE) < deadline + GRACE
+    over.set()
 
 
 async def test_many_calls_go_on_at_once(receiver: Receiver, caller: HttpCaller) -> None:

@@ -29,9 +29,9 @@ def test_the_file_is_a_list_that_a_person_can_read(path: Path):
         {"name": "a", "description": "the tool a"},
     ]
     assert "é" in path.read_text("utf-8")
-    assert path.read_text().count("\n") > 5
+    assert path.read_text(encoding="utf-8").count("\n") > 5
     store.commit([Change("b", tool("b", author="x"))])
-    assert [entry["name"] for entry in json.loads(path.read_text())] == ["b", "a"]
+    assert [entry["name"] for entry in json.loads(path.read_text(encoding="utf-8"))] == ["b", "a"]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_broken_file_is_reported_and_left_alone(path: Path, text: str, named: 
 def test_what_is_written_by_hand_is_a_new_version(path: Path):
     store = JsonFileStore(path)
     (first,) = store.commit([Change("a", tool("a")), Change("b", tool("b"))])[:1]
-    path.write_text('[{"name": "a", "description": "by hand"}, {"name": "c", "description": "new"}]')
+    path.write_text('[{"name": "a", "description": "by hand"}, {"name": "c", "description": "new"}]', encoding="utf-8")
     edited = store.get("a")
     assert edited is not None
     assert (edited.version, edited.document["description"]) == (2, "by hand")
@@ -131,7 +131,7 @@ def test_links_and_permissions_stay(path: Path, tmp_path: Path):
     path.symlink_to(real)
     JsonFileStore(path).commit([Change("a", tool("a"))])
     assert path.is_symlink()
-    assert json.loads(real.read_text())[0]["name"] == "a"
+    assert json.loads(real.read_bytes())[0]["name"] == "a"
     assert stat.S_IMODE(real.stat().st_mode) == 0o600
     assert not list(tmp_path.rglob("*.tmp"))
 
@@ -158,9 +158,9 @@ class Upper:
 def test_a_codec_decides_the_shape(path: Path):
     store = JsonFileStore(path, codec=Upper())
     (record,) = store.commit([Change("a", tool("a", author="not kept"))])
-    assert json.loads(path.read_text()) == [{"NAME": "a", "ABOUT": "the tool a"}]
+    assert json.loads(path.read_text(encoding="utf-8")) == [{"NAME": "a", "ABOUT": "the tool a"}]
     assert record.document == tool("a")
     assert JsonFileStore(path, codec=Upper()).get("a") == record
-    path.write_text('[{"NAME": "a"}]')
+    path.write_text('[{"NAME": "a"}]', encoding="utf-8")
     with pytest.raises(ToolValidationError, match="entry 0 .*NAME and ABOUT"):
         store.get("a")

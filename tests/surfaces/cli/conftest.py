@@ -1,7 +1,6 @@
 """Commands run in this process for speed; what needs a real process is run as one."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -32,9 +31,7 @@ Cli = Callable[..., Answer]
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of its own, and no settings from outside."""
-    for variable in [name for name in os.environ if name.startswith(("TOOLCRIB_", "XDG_", "AIWHISPERER_"))]:
-        monkeypatch.delenv(variable)
+    """A home of the test's own, which is the folder it is in."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     return tmp_path

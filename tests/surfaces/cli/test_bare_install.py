@@ -24,7 +24,7 @@ IMPORTED_AS = {
 
 
 def optional_modules() -> list[str]:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     needed = {name(line) for line in (*project["dependencies"], *project["optional-dependencies"]["cli"])}
     listed = {name(line) for lines in project["optional-dependencies"].values() for line in lines}
     return sorted(IMPORTED_AS.get(one, one.replace("-", "_")) for one in listed - needed - {"toolcrib"})

@@ -44,13 +44,13 @@ def test_the_regression_lines(brain, home: Path):
     assert brain("brain tools remove scraperapi").out == "Removed tool 'scraperapi'.\n"
 
     file = home / ".thebrain/config/tools.json"
-    assert [entry["name"] for entry in json.loads(file.read_text())] == ["playwright", "beautifulsoup4"]
+    assert [entry["name"] for entry in json.loads(file.read_bytes())] == ["playwright", "beautifulsoup4"]
 
 
 def test_the_list_is_the_metadata_and_nothing_else(cli: Cli):
     cli("tools", "add", "-f", str(SAMPLES / "playwright.json"), program="brain")
     listed = cli("tools", "list", program="brain").json
-    assert listed == [{"incompatible_with": []} | json.loads((SAMPLES / "playwright.json").read_text())]
+    assert listed == [{"incompatible_with": []} | json.loads((SAMPLES / "playwright.json").read_bytes())]
 
 
 def test_the_samples_fit_the_file(cli: Cli):
@@ -91,7 +91,7 @@ def test_a_broken_file_is_reported_with_its_path_and_stays(cli: Cli, home: Path)
 def test_any_file_can_be_the_brains(cli: Cli, home: Path):
     store = f"brain://{home}/elsewhere.json"
     cli("tools", "add", "-f", str(SAMPLES / "playwright.json"), "--store", store)
-    assert [entry["name"] for entry in json.loads((home / "elsewhere.json").read_text())] == ["playwright"]
+    assert [entry["name"] for entry in json.loads((home / "elsewhere.json").read_bytes())] == ["playwright"]
     assert cli("tools", "list", "--store", f"sqlite://{home}/own.db", program="brain").json == []
 
 

@@ -39,7 +39,9 @@ def site(tmp_path: Path) -> Iterator[str]:
 def pipeline(site: str, *steps: str, **more: object) -> str:
     parser = {"rows": "li.book", "selectors": {"title": "b"}, "follow": "a.next@href"}
     written = [{"tool": step, "config": parser if step == "parsel" else {}} for step in steps]
-    Path("books.json").write_text(json.dumps({"name": "books", "start": [site], "steps": written, **more}))
+    Path("books.json").write_text(
+        json.dumps({"name": "books", "start": [site], "steps": written, **more}), encoding="utf-8"
+    )
     return "books.json"
 
 
@@ -53,7 +55,7 @@ def test_a_pipeline_is_checked(cli: Cli, site: str):
     unknown = cli("pipeline", "check", pipeline(site, "httpx", "parcel"))
     assert unknown.status == 3
     assert "'parcel'; did you mean 'parsel'" in one_sentence(unknown)
-    Path("broken.json").write_text("{")
+    Path("broken.json").write_text("{", encoding="utf-8")
     broken = cli("pipeline", "check", "broken.json")
     assert broken.status == 4
     assert "broken.json" in one_sentence(broken)
@@ -66,7 +68,8 @@ def test_what_check_compat_refuses_a_pipeline_is_refused(cli: Cli, site: str):
                 {"name": "httpx", "description": "x", "tool_type": "http_client"},
                 {"name": "parsel", "description": "x", "tool_type": "parser"},
             ]
-        )
+        ),
+        encoding="utf-8",
     )
     file = pipeline(site, "httpx", "parsel")
     store = ("--store", f"json://{Path('kept.json').absolute()}")
@@ -74,7 +77,7 @@ def test_what_check_compat_refuses_a_pipeline_is_refused(cli: Cli, site: str):
     assert cli("tools", "check-compat", "httpx", "parsel", *store).status == 0
     assert cli("pipeline", "check", file, *store).status == 0
     refusing = {"name": "httpx", "description": "x", "tool_type": "http_client", "incompatible_with": ["parsel"]}
-    Path("tools.json").write_text(json.dumps(refusing))
+    Path("tools.json").write_text(json.dumps(refusing), encoding="utf-8")
     assert cli("tools", "add", "-f", "tools.json", "--replace", *store).status == 0
     refused = cli("tools", "check-compat", "httpx", "parsel", *store)
     assert refused.status == 1
@@ -94,7 +97,7 @@ def test_a_pipeline_is_run_and_its_rows_come_out(cli: Cli, site: str):
     assert (answer.status, answer.err) == (0, "")
     assert answer.json["done"] == 2
     assert answer.json["items"] == 4
-    rows = [json.loads(line) for line in Path("rows.jsonl").read_text().splitlines()]
+    rows = [json.loads(line) for line in Path("rows.jsonl").read_text(encoding="utf-8").splitlines()]
     assert sorted(row["title"] for row in rows) == ["Book 0", "Book 1", "Book 2", "Book 3"]
     piped = cli("pipeline", "run", "books.json", "-o", "-")
     assert len([json.loads(line) for line in piped.out.splitlines()]) == 4
@@ -104,7 +107,8 @@ def test_the_policy_and_the_audit_know_of_every_step(cli: Cli, site: str, monkey
     file = pipeline(site, "httpx", "parsel")
     assert cli("pipeline", "run", file).status == 0
     Path("rules.cedar").write_text(
-        'permit(principal, action, resource);forbid(principal, action == Action::"run", resource == Tool::"parsel");'
+        'permit(principal, action, resource);forbid(principal, action == Action::"run", resource == Tool::"parsel");',
+        encoding="utf-8",
     )
     monkeypatch.setenv("TOOLCRIB_POLICY", "cedar")
     monkeypatch.setenv("TOOLCRIB_POLICY_FILE", "rules.cedar")

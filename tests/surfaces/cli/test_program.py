@@ -38,9 +38,9 @@ def test_every_command_explains_itself_with_an_example(cli: Cli, path: tuple[str
     assert f"Example: {' '.join(path)}" in text
 
 
-def terminal(*command: str | Path, feed: bytes = b"", columns: int = 100) -> tuple[int, str]:
+def terminal(*command: str | Path, feed: bytes = b"", columns: int = 100, **variables: str) -> tuple[int, str]:
     """Run a command on a terminal of its own; its status and what it showed."""
-    environment = os.environ | {"COLUMNS": str(columns), "TERM": "xterm"}
+    environment = os.environ | {"COLUMNS": str(columns), "TERM": "xterm"} | variables
     primary, secondary = pty.openpty()
     with subprocess.Popen(command, stdin=secondary, stdout=secondary, stderr=secondary, env=environment) as process:
         os.close(secondary)
@@ -70,6 +70,16 @@ def test_a_terminal_gets_a_table_and_json_on_request(cli: Cli):
         json.loads(shown)
     status, shown = terminal(BIN / "toolcrib", "tools", "list", "--type", "browser", "--json")
     assert "playwright" in [tool["name"] for tool in json.loads(shown)]
+
+
+@pytest.mark.parametrize("command", [["list"], ["show", "dash"], ["search", "dashes"]], ids=" ".join)
+def test_a_terminal_shows_what_it_can_of_a_description(cli: Cli, home: Path, command: list[str]):
+    dash = {"name": "dash", "description": "Draws dashes \N{EM DASH} long ones"}
+    (home / "dash.json").write_text(json.dumps(dash), encoding="utf-8")
+    cli("tools", "add", "-f", "dash.json")
+    status, shown = terminal(BIN / "toolcrib", "tools", *command, PYTHONIOENCODING="latin-1")
+    assert status == 0, shown
+    assert "Draws dashes ? long ones" in shown
 
 
 def test_a_description_cannot_steer_the_terminal(cli: Cli, home: Path):
@@ -103,7 +113,7 @@ def test_a_reader_that_leaves_is_no_error(cli: Cli):
 
 def sleeps_over(pid: int, file: Path) -> bool:
     """Whether a process has opened ``file`` and waits."""
-    asleep = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+    asleep = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "S"
     return asleep and any(os.path.realpath(link) == str(file) for link in Path(f"/proc/{pid}/fd").iterdir())
 
 

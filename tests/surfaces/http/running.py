@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import httpx
+from tests.support.newcomer import newcomer_environment
 from tests.support.processes import free_port
 from tests.support.waiting import wait_until
 
@@ -26,7 +27,7 @@ class RunningService:
         self.log = folder / "service.log"
         self.options = options
         self.environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("TOOLCRIB_")},
+            **newcomer_environment(folder),
             "TOOLCRIB_DATA_DIR": str(folder / "data"),
             "TOOLCRIB_LOG_FORMAT": "json",
             **{f"TOOLCRIB_{name.upper()}": str(value) for name, value in settings.items()},

@@ -40,6 +40,20 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> object:
         yield running
 
 
+def test_a_started_service_knows_nothing_of_the_developers_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "developer" / ".config"
+    (config / "toolcrib").mkdir(parents=True)
+    (config / "toolcrib" / "toolcrib.toml").write_text(f'store = "sqlite://{tmp_path}/developers.db"\n')
+    monkeypatch.setenv("HOME", str(tmp_path / "developer"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(config))
+    monkeypatch.setenv("TOOLCRIB_NONSENSE", "1")
+    with RunningService(tmp_path) as service:
+        assert httpx.post(f"{service.url}/tools", json={"tool_id": "a"}).status_code == 201
+    assert not (tmp_path / "developers.db").exists()
+
+
 def test_the_newcomers_way(service: RunningService) -> None:
     """As the README has it: upload, find four ways, read the manual."""
     with httpx.Client(base_url=service.url) as client:

@@ -36,7 +36,7 @@ async def test_a_script_replays_the_same(chromium: Chromium, web: Web, tmp_path:
         await _record(agent_of(session), web)
         path = session.script().save(tmp_path / "signup.json")
     assert "hunter22" not in path.read_text()
-    steps = json.loads(path.read_text())["steps"]
+    steps = json.loads(path.read_bytes())["steps"]
     assert (steps[2]["tool"], steps[2]["arguments"]["selector"], steps[2]["matched"]) == (
         "fill",
         "#email",

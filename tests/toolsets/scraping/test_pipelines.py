@@ -30,7 +30,7 @@ BOOKS = {
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.mark.parametrize("client", ["httpx", "requests", "curl_cffi", "playwright"])

@@ -37,9 +37,9 @@ def store(name: str, path: Path, rows: list[Record], **config: Any) -> list[bool
 
 def read(name: str, path: Path) -> list[dict[str, Any]]:
     if name == "jsonlines":
-        return [json.loads(line) for line in path.read_text().splitlines()]
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     if name == "csv":
-        with path.open(newline="") as file:
+        with path.open(encoding="utf-8", newline="") as file:
             return list(csv.DictReader(file))
     if name == "sqlite":
         database = sqlite3.connect(path)

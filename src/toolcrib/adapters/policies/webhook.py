@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 class WebhookPolicy:
-    """Unreachable means PolicyUnavailableError, or yes where ``fail_open`` says so."""
+    """Unreachable means PolicyUnavailableError, or yes if ``fail_open`` says so."""
 
     remote = True
 

@@ -1,7 +1,7 @@
 """A process for code that nobody vouches for.
 
 It gets a folder of its own, an almost empty environment, limits on memory, files and processes, and it is killed at
-its deadline with everything it started. Where the kernel lets us, it also gets its own process namespace, out of which
+its deadline with everything it started. If the kernel lets us, it also gets its own process namespace, out of which
 nothing escapes, and on request no network. It is not a virtual machine: without a user of its own it can read what the
 service can read.
 """
@@ -45,12 +45,12 @@ class SandboxLimits:
     network: bool = True
     """False needs the right to make a network namespace."""
     user: str = ""
-    """Whom to run as, where the service is root: strongly advised there."""
+    """Whom to run as, if the service is root: strongly advised then."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a process ended: ``output`` is what it left in its output file, None where there is none."""
+    """How a process ended: ``output`` is what it left in its output file, None if there is none."""
 
     status: int
     output: bytes | None
@@ -134,7 +134,7 @@ async def _ended(process: asyncio.subprocess.Process, seconds: float) -> bool:
 
 
 def _check_reachable(code: Path, user: str, ids: tuple[int, int]) -> None:
-    """SettingsError where a folder on the way to the code is closed to the user who is to run it."""
+    """Raises SettingsError if a folder on the way to the code is closed to the user who is to run it."""
     for folder in code.parents:
         found = folder.stat()
         if not found.st_mode & 0o001 and found.st_uid != ids[0] and found.st_gid != ids[1]:
@@ -185,7 +185,7 @@ def _ids_of(user: str) -> tuple[int, int] | None:
 
 @functools.cache
 def _namespaces(network: bool) -> tuple[str, ...]:
-    """The command that puts a process into namespaces of its own, empty where that is not allowed here."""
+    """The command that puts a process into namespaces of its own, empty if that is not allowed here."""
     who = () if os.getuid() == 0 else ("--user", "--map-current-user")
     prefix = ("unshare", *who, "--pid", "--fork", "--kill-child=KILL", *(() if network else ("--net",)), "--")
     if shutil.which(prefix[0]) and not subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:

@@ -14,7 +14,7 @@ class Codec(Protocol):
         ...
 
     def decode(self, entry: dict[str, Any]) -> dict[str, Any]:
-        """The document of an entry, every field present. Raises ToolValidationError where the entry is wrong."""
+        """The document of an entry, every field present. Raises ToolValidationError if the entry is wrong."""
         ...
 
 

@@ -1,7 +1,7 @@
 """The journal beside a catalogue file: its history and outbox, one JSON object a line.
 
 A batch is written here first and to the catalogue file second, each time with the digest of the catalogue before and
-after. Where a crash comes between the two, the catalogue still has the digest from before, and the batch never was;
+after. If a crash comes between the two, the catalogue still has the digest from before, and the batch never was;
 the other order could change a tool and lose the event that tells of it.
 """
 

@@ -139,7 +139,7 @@ class JsonFileStore(ContentsReader):
 
     @contextmanager
     def _lock_to_read(self) -> Iterator[None]:
-        """The lock where it can be had: in a folder that is read-only, or not there, nobody writes either."""
+        """The lock, unless the folder is read-only or not there: then nobody writes either."""
         folder = self.path.parent
         if not folder.is_dir() or not os.access(folder, os.W_OK):
             yield
@@ -151,7 +151,7 @@ class JsonFileStore(ContentsReader):
         return signature(self.path), signature(self._journal.path)
 
     def _current(self) -> _Loaded:
-        """What the files say now; read only where they changed."""
+        """What the files say now; read only if they changed."""
         seen = self._seen()
         if self._loaded is not None and self._loaded.seen == seen:
             return self._loaded

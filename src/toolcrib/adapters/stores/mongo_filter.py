@@ -1,7 +1,7 @@
 """The filter language for a MongoDB server: passed through, except what the server must not or cannot see as it is.
 
 Keys that begin with a dollar sign are kept under another name (see :func:`encode`), and a regular expression goes to
-the server only where it is quick there; otherwise the server gets a weaker question and the answers are checked here.
+the server only if it is quick there; otherwise the server gets a weaker question and the answers are checked here.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _decode_key(key: str) -> str:
 
 
 def server_filter(where: q.Filter, prefix: str = "") -> tuple[dict[str, Any], bool]:
-    """What to ask the server, and whether its answer is exact; where it is not, it holds every match and more.
+    """What to ask the server, and whether its answer is exact; if it is not, it holds every match and more.
 
     ``prefix`` is where the document stands in the server's; its name is the server's ``_id``, which has an index.
     """

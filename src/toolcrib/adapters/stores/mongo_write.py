@@ -114,7 +114,7 @@ class Commit:
         counter = self._counters.find_one_and_update(
             {"_id": "outbox"}, {"$inc": {"last": len(told)}}, upsert=True, return_document=True, session=self._session
         )
-        assert counter is not None  # it is made where it is not there
+        assert counter is not None  # it is made if it is not there
         first = counter["last"] - len(told) + 1
         entry = {"attempts": 0, "not_before": 0.0, "last_error": ""}
         self._outbox.insert_many(

@@ -167,7 +167,7 @@ class SqliteStore:
             return _claimed(connection, name)
 
     def ping(self) -> None:
-        """Raises StoreError where the file cannot be read or written."""
+        """Raises StoreError if the file cannot be read or written."""
         with self._writing() as connection:
             connection.execute("SELECT count(*) FROM (SELECT 1 FROM tool_data LIMIT 1)").fetchone()
 
@@ -229,7 +229,7 @@ class SqliteStore:
                 self._wal_limit = _WAL_BYTES if folded else size + _WAL_BYTES
 
     def _checkpoint(self) -> bool:
-        """Fold the log back and cut it short; False where a reader holds on to it."""
+        """Fold the log back and cut it short; False if a reader holds on to it."""
         self._writer.execute("PRAGMA busy_timeout = 200")
         try:
             busy, *_ = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()

@@ -1,6 +1,6 @@
 """The filter language as SQL.
 
-A filter becomes a condition on a row of ``tool_data`` (called ``d``) and, where an index can find the rows, a source
+A filter becomes a condition on a row of ``tool_data`` (called ``d``) and, if an index can find the rows, a source
 of candidates. What SQL cannot say exactly becomes a weaker condition, and ``exact`` says so: the caller then asks the
 filter itself. Every value goes in as a parameter; an exact condition is 0 or 1, never NULL, so that it can be negated.
 """
@@ -26,7 +26,7 @@ _TEXT_COLUMNS: dict[q.Path, str] = {
     ("execution_mode",): _MODE,
     ("policy_rule_uri",): _POLICY,
 }
-"""Where a field is a text or absent: a column that is the text or NULL."""
+"""If a field is a text or absent: a column that is the text or NULL."""
 _LABELS: frozenset[q.Path] = frozenset({("tags",), ("capabilities",)})
 
 _MAX_TERMS = 8
@@ -82,7 +82,7 @@ def _at(path: q.Path, test: q.Test) -> Condition:
 
 
 def _wanted_texts(test: q.Test) -> tuple[str, ...] | None:
-    """The texts one of which the value must be, where the test says that and no more."""
+    """The texts one of which the value must be, if the test says that and no more."""
     match test:
         case q.Compare("$eq", str(text)):
             return (text,)
@@ -167,7 +167,7 @@ def _at_json_path(path: q.Path, test: q.Test) -> Condition:
 
 
 def _json_condition(column: str, place: str, test: q.Test) -> Condition | None:
-    """What ``test`` asks of a value that is no array, or None where SQL has no words for it."""
+    """What ``test`` asks of a value that is no array, or None if SQL has no words for it."""
     kind = f"json_type({column}, ?)"
     match test:
         case q.Compare("$eq" | "$gte" | "$lte", None):

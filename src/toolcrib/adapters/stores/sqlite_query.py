@@ -12,7 +12,7 @@ from toolcrib.adapters.stores.sqlite_filter import Condition, Posting, Source, c
 from toolcrib.core.query import And, At, Filter
 
 _STEPS = (64, 1000, 10_000)
-"""How far postings are counted to find the shortest; each step only where the one before told nothing."""
+"""How far postings are counted to find the shortest; each step only if the one before told nothing."""
 _HINTS = 10_000
 _HINT_SECONDS = 60.0
 
@@ -70,7 +70,7 @@ class Selection:
 def select(
     connection: sqlite3.Connection, where: Filter, *, after: str | None = None, lengths: Lengths | None = None
 ) -> Selection:
-    """The candidates for ``where``, found by the index with the fewest of them where one can be used."""
+    """The candidates for ``where``, found by the index with the fewest of them if one can be used."""
     leading = (lengths or Lengths()).shortest(connection, sources(where))
     if leading is None:
         tables, first, key = "FROM tool_data AS d", Condition("1"), "d.tool_id"

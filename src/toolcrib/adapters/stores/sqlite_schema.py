@@ -122,7 +122,7 @@ EXECUTION_COLUMNS: dict[str, tuple[str, ...]] = {
 
 
 def migrate(connection: sqlite3.Connection, path: str) -> None:
-    """Bring the file to the current version, in one transaction; StoreError where it is not one of ours."""
+    """Bring the file to the current version, in one transaction; StoreError if it is not one of ours."""
     current = len(MIGRATIONS)
     if _number(connection, "user_version") == current:
         return

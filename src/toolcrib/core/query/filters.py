@@ -181,7 +181,7 @@ NOTHING = Or(())
 
 
 def _reached(document: Mapping[str, Any], path: Path, into_arrays: bool) -> Iterator[Any]:
-    """What ``path`` reaches: MISSING where it breaks off at something that is no array."""
+    """What ``path`` reaches: MISSING if it breaks off at something that is no array."""
     for position, segment in enumerate(path, 1):
         value = document.get(segment, MISSING)
         if isinstance(value, list):

@@ -56,7 +56,7 @@ def parse(where: object, *, forbidden: Sequence[str] = FORBIDDEN) -> Filter:
 
 
 def check_path(path: Path, forbidden: Sequence[Path]) -> Path:
-    """``path`` unchanged, or InvalidQueryError where it is, leads to or lies below a forbidden one."""
+    """``path`` unchanged, or InvalidQueryError if it is, leads to or lies below a forbidden one."""
     for secret in forbidden:
         if path[: len(secret)] == secret[: len(path)]:
             raise InvalidQueryError(f"the field {'.'.join(path)!r} cannot be queried")

@@ -1,4 +1,4 @@
-"""A pattern written for a backtracking engine: the same meaning in PCRE, and only where it cannot take long there."""
+"""A pattern written for a backtracking engine: the same meaning in PCRE, and only if it cannot take long there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_PATHS = 5000
 def server_side(pattern: Pattern) -> tuple[tuple[str, ...], bool]:
     """Expressions that a text must match, and whether that is enough.
 
-    They are bounded: a backtracking engine is done with them in time linear in the text, whatever the text is. Where
+    They are bounded: a backtracking engine is done with them in time linear in the text, whatever the text is. If
     the pattern itself is not, the pieces between its unbounded repetitions are; a text that matches them may match.
     """
     tree = _trimmed(pattern.tree)
@@ -25,7 +25,7 @@ def server_side(pattern: Pattern) -> tuple[tuple[str, ...], bool]:
 
 
 def _cost(node: Node) -> float:
-    """How many ways there are to try ``node`` at one place; infinite where a repetition has no end."""
+    """How many ways there are to try ``node`` at one place; infinite if a repetition has no end."""
     match node:
         case Sequence(parts):
             total = 1.0
@@ -54,7 +54,7 @@ def _is_anchored(tree: Node) -> bool:
 
 
 def _trimmed(tree: Node) -> Node:
-    """Without the unbounded repetitions at its ends: a text holds a match of ``x*y*`` where it holds one of neither."""
+    """Without the unbounded repetitions at its ends: a text holds a match of ``x*y*`` if it holds one of neither."""
     parts = list(tree.parts) if isinstance(tree, Sequence) else [tree]
     for end in (0, -1):
         while parts and isinstance(parts[end], Repeat):

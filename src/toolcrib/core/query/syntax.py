@@ -237,7 +237,7 @@ class _Reader:
         return Chars(self.caseless(tuple(ranges)), negated=negated)
 
     def class_item(self, ranges: list[tuple[int, int]]) -> int | None:
-        """One code point, or None where the item was a class that went into ``ranges``."""
+        """One code point, or None if the item was a class that went into ``ranges``."""
         sign = self.take("']'")
         if sign == "[" and self.peek() in {":", ".", "="}:
             raise self.wrong(f"uses '[{self.peek()}' inside a class, which is not allowed")
@@ -252,7 +252,7 @@ class _Reader:
         return ord(self.escaped_character(sign))
 
     def caseless(self, ranges: Ranges) -> Ranges:
-        """The ranges with the other case of every letter in them, where the option ``i`` asks for it."""
+        """The ranges with the other case of every letter in them, if the option ``i`` asks for it."""
         if "i" not in self.options:
             return ranges
         if sum(high - low for low, high in ranges if high < _LAST_CHARACTER) > _MAX_CASELESS_RANGE:

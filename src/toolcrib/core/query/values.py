@@ -11,7 +11,7 @@ from typing import Any, Final
 
 
 class Missing:
-    """What a path finds where there is nothing."""
+    """What a path finds if there is nothing."""
 
     def __repr__(self) -> str:
         return "MISSING"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 from toolcrib.core.errors import Exit, MissingDependencyError
 
@@ -13,11 +14,17 @@ _NEEDED = frozenset({"typer", "rich"})
 
 
 def main() -> None:
-    raise SystemExit(run("toolcrib"))
+    _start("toolcrib")
 
 
 def brain() -> None:
-    raise SystemExit(run("brain"))
+    _start("brain")
+
+
+def _start(program: str) -> None:
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal shows of a text what it can; stderr does so already
+    raise SystemExit(run(program))
 
 
 def run(program: str, arguments: Sequence[str] | None = None) -> int:

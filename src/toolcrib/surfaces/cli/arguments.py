@@ -49,7 +49,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _pairs(spec: ToolSpec, words: Sequence[str]) -> Iterator[tuple[str, str | None]]:
-    """Options with their values; None where an option stands alone."""
+    """Options with their values; None if an option stands alone."""
     waiting = list(words)
     while waiting:
         word = waiting.pop(0)
@@ -78,7 +78,7 @@ def _resolve(spec: ToolSpec, option: str, properties: Mapping[str, Any]) -> tupl
 
 
 def _kinds(schema: Any, root: Mapping[str, Any]) -> set[str]:
-    """The JSON types that a schema lets through; none where it does not say."""
+    """The JSON types that a schema lets through; none if it does not say."""
     schema = followed(schema, root)
     if not isinstance(schema, Mapping):
         return set()

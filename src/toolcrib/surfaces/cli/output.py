@@ -10,10 +10,10 @@ from typing import Any
 from toolcrib.core.json import as_json
 
 
-def print_json(value: Any) -> None:
-    """``value`` as indented JSON, readable Unicode where the terminal can show it."""
+def print_json(value: Any, *, indent: int | None = 2) -> None:
+    """``value`` as JSON, readable Unicode if stdout can take it."""
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
-    print(json.dumps(as_json(value), indent=2, ensure_ascii=encoding != "utf8"))
+    print(json.dumps(as_json(value), indent=indent, ensure_ascii=encoding != "utf8"))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str = "nothing found") -> None:

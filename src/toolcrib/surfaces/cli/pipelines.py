@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -97,18 +98,11 @@ def _load(system: System, file: str) -> Pipeline:
 def _items_to(output: str) -> Iterator[Callable[[Item], None] | None]:
     if not output:
         yield None
-        return
-    stream = sys.stdout if output == "-" else open(output, "w", encoding="utf-8")  # noqa: SIM115, PTH123
-
-    def write(item: Item) -> None:
-        value = getattr(item, "data", item)
-        stream.write(json.dumps(as_json(value), ensure_ascii=False) + "\n")
-
-    try:
-        yield write
-    finally:
-        if stream is not sys.stdout:
-            stream.close()
+    elif output == "-":
+        yield lambda item: print_json(getattr(item, "data", item), indent=None)
+    else:
+        with Path(output).open("w", encoding="utf-8") as file:
+            yield lambda item: print(json.dumps(as_json(getattr(item, "data", item)), ensure_ascii=False), file=file)
 
 
 @contextmanager

@@ -50,7 +50,7 @@ class CurlBrick(FetchBrick):
         config = self.config
         method: Any = item.method
         impersonate: Any = config.impersonate
-        async with self.asking(item.url, Timeout, RequestException):
+        async with self.limit_time(item.url, Timeout, RequestException):
             response = await self._session.request(
                 method,
                 item.url,
@@ -95,7 +95,7 @@ class ScraperApiBrick(FetchBrick):
         import httpx
 
         config = self.config
-        async with self.asking(config.endpoint, httpx.TimeoutException, httpx.HTTPError):
+        async with self.limit_time(config.endpoint, httpx.TimeoutException, httpx.HTTPError):
             response = await self._client.request(
                 item.method,
                 config.endpoint,

@@ -98,7 +98,7 @@ class AntiCaptchaBrick(ConnectingBrick[Page, Page]):
         kind = challenge.kind
         name = self.config.task_types.get(kind.css_class, kind.task)
         task = {"type": name, "websiteURL": page.url, "websiteKey": challenge.site_key}
-        async with self.asking(self.config.endpoint, httpx.TimeoutException, httpx.HTTPError):
+        async with self.limit_time(self.config.endpoint, httpx.TimeoutException, httpx.HTTPError):
             made = await self._call("createTask", {"task": task})
             while True:
                 result = await self._call("getTaskResult", {"taskId": made["taskId"]})

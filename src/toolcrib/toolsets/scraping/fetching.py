@@ -62,7 +62,7 @@ class ConnectingBrick(Brick[In, Out]):
             raise UnavailableError(f"{url} did not answer {self.spec.name!r}: {reason}") from error
 
     @asynccontextmanager
-    async def asking(self, url: str, timeouts: type[Exception], errors: type[Exception]) -> AsyncIterator[None]:
+    async def limit_time(self, url: str, timeouts: type[Exception], errors: type[Exception]) -> AsyncIterator[None]:
         """As told_plainly, within the time that the settings give."""
         with self.told_plainly(url, timeouts, errors):
             async with asyncio.timeout(self.config.timeout):

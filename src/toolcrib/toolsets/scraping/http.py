@@ -54,7 +54,7 @@ class HttpxBrick(FetchBrick):
 
         body = bytearray()
         async with (
-            self.asking(item.url, httpx.TimeoutException, httpx.HTTPError),
+            self.limit_time(item.url, httpx.TimeoutException, httpx.HTTPError),
             self._client(await self.way_out(item)).stream(
                 item.method, item.url, headers=self.config.headers_for(item), content=item.body or None
             ) as response,
