@@ -115,3 +115,8 @@ def test_a_policy_decides_on_the_brains_file_too(cli: Cli, home: Path, monkeypat
     options = ["--store", store.format(home=str(home).lstrip("/"))] if store else []
     refused = cli("tools", "add", "-f", str(SAMPLES / "playwright.json"), *options)
     assert refused.status == 5, refused
+
+
+def test_who_only_looks_leaves_no_audit_behind(brain, home: Path):
+    assert brain("brain tools list").status == 0
+    assert not list(home.rglob("*.audit.db"))

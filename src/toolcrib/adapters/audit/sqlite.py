@@ -6,7 +6,9 @@ the disk: they survive the end of the process, and the last of them may be lost 
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+from functools import cached_property
 from pathlib import Path
 from typing import Unpack
 
@@ -30,16 +32,19 @@ _CHANGES = ("create", "update", "delete")
 
 
 class SqliteAudit:
-    """Safe to use from several threads and several processes at once."""
+    """Safe to use from several threads and several processes at once. Who only reads tools makes no file."""
 
     remote = False
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
-        with explained(_WHAT, path):
-            self._db = connect(path, private=True)
-            self._db.executescript(_SCHEMA)
+
+    @cached_property
+    def _db(self) -> sqlite3.Connection:
+        connection = connect(self._path, private=True)
+        connection.executescript(_SCHEMA)
+        return connection
 
     def record(self, *events: AuditEvent) -> None:
         durable = any(event.outcome == "attempt" and event.action in _CHANGES for event in events)
@@ -58,4 +63,5 @@ class SqliteAudit:
 
     def close(self) -> None:
         with self._lock:
-            self._db.close()
+            if "_db" in vars(self):
+                self._db.close()
