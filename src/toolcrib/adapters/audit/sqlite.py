@@ -39,6 +39,9 @@ class SqliteAudit:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
+        if path.exists():
+            with explained(_WHAT, path):
+                self._db  # noqa: B018 - a file that is none is told at the start
 
     @cached_property
     def _db(self) -> sqlite3.Connection:
