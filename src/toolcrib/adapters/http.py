@@ -16,12 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from toolcrib.core.addresses import AddressRules, check_service_url
-from toolcrib.core.errors import (
-    DeniedError,
-    MissingDependencyError,
-    SettingsError,
-    UnavailableError,
-)
+from toolcrib.core.errors import DeniedError, MissingDependencyError, SettingsError, UnavailableError
 from toolcrib.core.json import read_json
 
 try:
