@@ -30,16 +30,9 @@ class Tool:
     """
 
     __slots__ = (
-        "__weakref__",
-        "_check",
-        "_checks_output",
-        "_output",
-        "context_parameter",
-        "decode",
-        "function",
-        "runner",
-        "spec",
-    )
+        "__weakref__", "_check", "_checks_output", "_output",
+        "context_parameter", "decode", "function", "runner", "spec",
+    )  # fmt: skip
 
     def __init__(
         self,
