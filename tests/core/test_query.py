@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
+from tests.support.filters import to_mongo
 
 from toolcrib.core.errors import InvalidQueryError
-from toolcrib.core.query import ALL, NOTHING, parse, rename, to_mongo
+from toolcrib.core.query import ALL, NOTHING, parse, rename
 
 DOCUMENT: dict[str, Any] = {
     "name": "a",

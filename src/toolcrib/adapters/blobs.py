@@ -205,11 +205,7 @@ def _bucket(bucket: str, prefix: str, endpoint: str, region: str, credentials: S
         prefix=prefix or None,
         config=config,  # type: ignore[arg-type]
         virtual_hosted_style_request=not endpoint,
-        client_options={
-            "allow_http": endpoint.startswith("http://"),
-            "connect_timeout": "5s",
-            "timeout": "600s",
-        },
+        client_options={"allow_http": endpoint.startswith("http://"), "connect_timeout": "5s", "timeout": "600s"},
         retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=20)},
     )
 

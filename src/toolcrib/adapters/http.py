@@ -16,12 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from toolcrib.core.addresses import AddressRules, check_service_url
-from toolcrib.core.errors import (
-    DeniedError,
-    MissingDependencyError,
-    SettingsError,
-    UnavailableError,
-)
+from toolcrib.core.errors import DeniedError, MissingDependencyError, SettingsError, UnavailableError
 from toolcrib.core.json import read_json
 
 try:
@@ -59,10 +54,8 @@ class HttpCaller:
     gets the same deadline as a coroutine.
     """
 
-    def __init__(self, rules: AddressRules, *, ca_file: str | None = None, max_connections: int = 100) -> None:
+    def __init__(self, rules: AddressRules) -> None:
         self._rules = rules
-        self._ca_file = ca_file
-        self._max_connections = max_connections
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -122,9 +115,9 @@ class HttpCaller:
         # Only ever called on the loop's thread.
         if self._pool is None:
             self._pool = httpcore.AsyncConnectionPool(
-                ssl_context=ssl.create_default_context(cafile=self._ca_file),
+                ssl_context=ssl.create_default_context(),
                 network_backend=_JudgedBackend(self._rules),
-                max_connections=self._max_connections,
+                max_connections=100,
                 max_keepalive_connections=20,
                 keepalive_expiry=15,
             )

@@ -20,13 +20,7 @@ from toolcrib.core.errors import MissingDependencyError, StoreError
 try:
     import pymongo
     from bson import ObjectId
-    from pymongo.errors import (
-        AutoReconnect,
-        ConfigurationError,
-        InvalidURI,
-        OperationFailure,
-        PyMongoError,
-    )
+    from pymongo.errors import AutoReconnect, ConfigurationError, InvalidURI, OperationFailure, PyMongoError
     from pymongo.read_concern import ReadConcern
     from pymongo.write_concern import WriteConcern
 except ImportError as missing:

@@ -9,13 +9,7 @@ from toolcrib.bootstrap.binding import address_rules
 from toolcrib.bootstrap.local import known_names, plugin_folders, sample_specs, seed_samples
 from toolcrib.bootstrap.policies import open_policy
 from toolcrib.bootstrap.seals import new_key, open_seal
-from toolcrib.bootstrap.stores import (
-    open_audit,
-    open_blobs,
-    open_outbox,
-    open_store,
-    open_tokens,
-)
+from toolcrib.bootstrap.stores import open_audit, open_blobs, open_outbox, open_store, open_tokens
 from toolcrib.bootstrap.system import System, open_catalogue, open_system, rotate_seal
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolcrib.bootstrap.stores import backend_of
+from toolcrib.bootstrap.stores import kind_of
 from toolcrib.settings import Settings
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ def open_seal(settings: Settings, store: Store) -> StoreSeal:
     """Seals the credentials in ``store`` with the keys of the settings, or with those in the data folder."""
     from toolcrib.adapters.sealing import ClaimedSeal
 
-    path = settings.data_folder / "keys" / "seal.key" if backend_of(settings.store_url).lasts else None
+    path = settings.data_folder / "keys" / "seal.key" if kind_of(settings.store_url) != "memory" else None
     return ClaimedSeal(store, settings.seal_keys, path)
 
 

@@ -13,14 +13,7 @@ from toolcrib.bootstrap.binding import Binder
 from toolcrib.bootstrap.local import find_plugins, known_names, shipped_tool
 from toolcrib.bootstrap.policies import open_policy
 from toolcrib.bootstrap.seals import open_seal
-from toolcrib.bootstrap.stores import (
-    open_audit,
-    open_bearer,
-    open_blobs,
-    open_outbox,
-    open_store,
-    open_tokens,
-)
+from toolcrib.bootstrap.stores import open_audit, open_bearer, open_blobs, open_outbox, open_store, open_tokens
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.call import Calls
 from toolcrib.calling.recording import Recorder

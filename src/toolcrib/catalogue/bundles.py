@@ -84,11 +84,7 @@ def remove_bundle(blobs: Blobs) -> Callable[[ToolSpec], None]:
 
 
 def collect_orphans(
-    blobs: Blobs,
-    store: Store,
-    *,
-    older_than: float = ORPHAN_SECONDS,
-    clock: Callable[[], float] = time.time,
+    blobs: Blobs, store: Store, *, older_than: float = ORPHAN_SECONDS, clock: Callable[[], float] = time.time
 ) -> list[str]:
     """Remove the blobs that no tool names, in any version that can be restored; their keys.
 

@@ -308,6 +308,12 @@ def did_you_mean(wanted: str, known: Iterable[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
+def shown(value: object) -> str:
+    """A value as a sentence can hold it: cut if it is long."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
 UNEXPECTED: Final = ToolcribError("something went wrong in Toolcrib; its log has the reason")
 """What is told of an exception that is not of the tree: a defect, whose text stays in the log."""
 

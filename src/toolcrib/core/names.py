@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from toolcrib.core.errors import InvalidNameError
+from toolcrib.core.errors import InvalidNameError, shown
 
 MAX_LENGTH = 128
 
@@ -18,7 +18,7 @@ def check_name(name: object) -> str:
     if isinstance(name, str) and _NAME.fullmatch(name):
         return name
     raise InvalidNameError(
-        f"{_shown(name)} is not a tool name; use 1 to {MAX_LENGTH} letters, digits, '_', '-' or '.', "
+        f"{shown(name)} is not a tool name; use 1 to {MAX_LENGTH} letters, digits, '_', '-' or '.', "
         "starting with a letter, a digit or '_'"
     )
 
@@ -28,11 +28,6 @@ def check_kebab_name(name: object) -> str:
     if isinstance(name, str) and 2 <= len(name) <= 50 and _KEBAB.fullmatch(name):
         return name
     raise InvalidNameError(
-        f"{_shown(name)} is not a kebab-case tool name; use 2 to 50 lower-case letters, digits and '-', "
+        f"{shown(name)} is not a kebab-case tool name; use 2 to 50 lower-case letters, digits and '-', "
         "starting with a letter, such as 'read-file'"
     )
-
-
-def _shown(name: object) -> str:
-    text = repr(name)
-    return text if len(text) <= 80 else f"{text[:77]}..."

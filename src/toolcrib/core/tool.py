@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, Protocol
 
 from toolcrib.core.context import NO_CONTEXT, ToolContext
@@ -30,16 +31,9 @@ class Tool:
     """
 
     __slots__ = (
-        "__weakref__",
-        "_check",
-        "_checks_output",
-        "_output",
-        "context_parameter",
-        "decode",
-        "function",
-        "runner",
-        "spec",
-    )
+        "__weakref__", "_check", "_checks_output", "_output",
+        "context_parameter", "decode", "function", "runner", "spec",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -108,17 +102,8 @@ class Tool:
         return self.function(*args, **kwargs)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (self.spec, self.function, self.runner, self.context_parameter, self.decode)
+        rebuild = partial(Tool, context_parameter=self.context_parameter, decode=self.decode)
+        return rebuild, (self.spec, self.function, self.runner)
 
     def __repr__(self) -> str:
         return f"<Tool {self.spec.name!r}>"
-
-
-def _rebuilt(
-    spec: ToolSpec,
-    function: Callable[..., Any],
-    runner: Runner,
-    context_parameter: str | None,
-    decode: Callable[[dict[str, Any]], dict[str, Any]] | None,
-) -> Tool:
-    return Tool(spec, function, runner, context_parameter=context_parameter, decode=decode)

@@ -9,19 +9,7 @@ from toolcrib.formats.provider import Call, Loss
 from toolcrib.formats.table import FORMATS, recognise_format
 
 __all__ = [
-    "FORMATS",
-    "Call",
-    "Handover",
-    "Loss",
-    "from_definition",
-    "generate_prompt",
-    "handover",
-    "parse_call",
-    "recognise_format",
-    "render_result",
-    "signature",
-    "signatures",
-    "to_structured_tool",
-    "tool_called",
+    "FORMATS", "Call", "Handover", "Loss", "from_definition", "generate_prompt", "handover", "parse_call",
+    "recognise_format", "render_result", "signature", "signatures", "to_structured_tool", "tool_called",
     "tool_instructions",
-]
+]  # fmt: skip

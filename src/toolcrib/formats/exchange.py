@@ -28,13 +28,7 @@ def parse_call(format: str, call: Mapping[str, Any]) -> Call:
     return provider.parse_call(call)
 
 
-def render_result(
-    format: str,
-    call_id: str,
-    result: ToolResult,
-    *,
-    name: str = "",
-) -> dict[str, Any]:
+def render_result(format: str, call_id: str, result: ToolResult, *, name: str = "") -> dict[str, Any]:
     """The answer to a call, as JSON values whatever the tool returned.
 
     ``name`` is the exported name that was called. Only Gemini wants it again; without it the call id stands in.

@@ -71,9 +71,7 @@ def log_config(level: str, style: str) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"lines": {"()": formatter}},
-        "handlers": {
-            "lines": {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"},
-        },
+        "handlers": {"lines": {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"}},
         "root": {"level": "WARNING", "handlers": ["lines"]},
         "loggers": {
             "toolcrib": {"level": level.upper()},

@@ -8,13 +8,14 @@ from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 from tests.adapters.stores.generated import questions
 from tests.adapters.stores.specs import tool
+from tests.support.filters import to_mongo
 from tests.support.stores import STORES
 
 from toolcrib import ToolRegistry
 from toolcrib.bootstrap import open_store, seed_samples
 from toolcrib.catalogue import Catalogue
 from toolcrib.core.context import ToolContext
-from toolcrib.core.query import ALL, parse, to_mongo
+from toolcrib.core.query import ALL, parse
 from toolcrib.core.ranking import ENOUGH, Search
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool

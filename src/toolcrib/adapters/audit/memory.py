@@ -12,8 +12,8 @@ from toolcrib.ports import AuditCriteria, AuditEvent
 class MemoryAudit:
     remote = False
 
-    def __init__(self, keep: int = 100_000) -> None:
-        self._events: deque[AuditEvent] = deque(maxlen=keep)
+    def __init__(self) -> None:
+        self._events: deque[AuditEvent] = deque(maxlen=100_000)
 
     def record(self, *events: AuditEvent) -> None:
         self._events.extend(events)

@@ -7,10 +7,8 @@ The question is a signed POST of ``{"principal", "roles", "action", "tool", "dig
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable
 
-from toolcrib.adapters.http import HttpCaller, Reply
+from toolcrib.adapters.http import Reply
 from toolcrib.adapters.signing import SignedPost
 from toolcrib.core.errors import DeniedError, PolicyUnavailableError, UnavailableError
 from toolcrib.ports import Decision, PolicyRequest
@@ -23,18 +21,9 @@ class WebhookPolicy:
 
     remote = True
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        secret: str = "",
-        seconds: float = 5,
-        fail_open: bool = False,
-        caller: HttpCaller | None = None,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
+    def __init__(self, url: str, *, secret: str = "", seconds: float = 5, fail_open: bool = False) -> None:
         self._fail_open = fail_open
-        self._post = SignedPost(url, "the policy webhook", secret=secret, seconds=seconds, caller=caller, clock=clock)
+        self._post = SignedPost(url, "the policy webhook", secret=secret, seconds=seconds)
 
     def decide(self, request: PolicyRequest) -> Decision:
         try:

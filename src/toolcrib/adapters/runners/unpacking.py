@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolcrib.core.errors import InvalidBundleError, StoreError
-from toolcrib.formats.archives import Archive, ArchiveLimits
+from toolcrib.formats.archives import Archive
 from toolcrib.formats.bundle import blob_key
 from toolcrib.ports import Blobs
 
@@ -29,10 +29,9 @@ class Unpacked:
 class BundleCache:
     """``get`` unpacks a bundle at its first use. Several processes may share the folder."""
 
-    def __init__(self, blobs: Blobs, folder: Path, limits: ArchiveLimits | None = None) -> None:
+    def __init__(self, blobs: Blobs, folder: Path) -> None:
         self._blobs = blobs
         self._folder = folder
-        self._limits = limits
 
     def get(self, digest: str) -> Unpacked:
         """Raises InvalidBundleError if the code is not there or cannot be run."""
@@ -62,7 +61,7 @@ class BundleCache:
                 if checksum.hexdigest() != digest:
                     raise InvalidBundleError(f"the stored bundle {digest} is not what was uploaded")
                 file.seek(0)
-                _extract(Archive(file, f"the bundle {digest:.12}", self._limits), staging)
+                _extract(Archive(file, f"the bundle {digest:.12}"), staging)
             staging.chmod(0o755)
             try:
                 staging.rename(target)

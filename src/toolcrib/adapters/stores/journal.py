@@ -97,14 +97,7 @@ def _never_happened(line: dict[str, Any], catalogue_digest: str) -> bool:
 
 
 def _written(version: Version) -> dict[str, Any]:
-    return {
-        "name": version.name,
-        "version": version.version,
-        "etag": version.etag,
-        "at": version.at,
-        "deleted": version.deleted,
-        "document": version.document,
-    }
+    return {field: getattr(version, field) for field in ("name", "version", "etag", "at", "deleted", "document")}
 
 
 def _apply(contents: Contents, line: dict[str, Any]) -> None:

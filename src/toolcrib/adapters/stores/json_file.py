@@ -43,11 +43,7 @@ class JsonFileStore(ContentsReader):
     """A store in one readable file, for several threads and several processes."""
 
     def __init__(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        codec: Codec | None = None,
-        clock: Callable[[], float] = time.time,
+        self, path: str | os.PathLike[str], *, codec: Codec | None = None, clock: Callable[[], float] = time.time
     ) -> None:
         self.path = Path(path).expanduser()
         self._codec = codec or SpecCodec()

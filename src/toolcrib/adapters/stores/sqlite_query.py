@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from toolcrib.adapters.stores.sqlite_filter import Condition, Posting, Source, condition, conjuncts, sources
@@ -20,9 +20,8 @@ _HINT_SECONDS = 60.0
 class Lengths:
     """How long postings are, about: a hint for which to read first, remembered for a minute."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self) -> None:
         self._known: dict[Source, tuple[float, int]] = {}
-        self._clock = clock
 
     def shortest(
         self, connection: sqlite3.Connection, candidates: list[tuple[Filter, Source]]
@@ -33,13 +32,12 @@ class Lengths:
         known = [length for length in lengths if length is not None]
         if len(known) < len(lengths) and min(known, default=_STEPS[0]) >= _STEPS[0]:
             lengths = self._counted(connection, [source for _, source in candidates])
-        return min(zip(lengths, candidates, strict=True), key=lambda pair: _STEPS[-1] if pair[0] is None else pair[0])[
-            1
-        ]
+        by_length = zip((_STEPS[-1] if length is None else length for length in lengths), candidates, strict=True)
+        return min(by_length, key=itemgetter(0))[1]
 
     def _remembered(self, source: Source) -> int | None:
         until, length = self._known.get(source, (0.0, 0))
-        return length if until > self._clock() else None
+        return length if until > time.monotonic() else None
 
     def _counted(self, connection: sqlite3.Connection, sources: list[Source]) -> list[int | None]:
         step, lengths = 0, [0] * len(sources)
@@ -49,7 +47,7 @@ class Lengths:
                 break
         if len(self._known) > _HINTS:
             self._known.clear()
-        until = self._clock() + _HINT_SECONDS
+        until = time.monotonic() + _HINT_SECONDS
         for source, length in zip(sources, lengths, strict=True):
             if length < step or step == _STEPS[-1]:  # otherwise it was only counted so far
                 self._known[source] = until, length

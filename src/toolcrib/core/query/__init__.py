@@ -8,9 +8,9 @@ names are translated with :func:`rename`.
 from toolcrib.core.query.filters import ALL, NOTHING, And, At, Compare, Filter, Like, Not, OneOf, Or, Path, Test
 from toolcrib.core.query.parsing import FORBIDDEN, parse
 from toolcrib.core.query.patterns import Pattern
-from toolcrib.core.query.rendering import rename, to_mongo
+from toolcrib.core.query.renaming import rename
 
 __all__ = [
     "ALL", "FORBIDDEN", "NOTHING", "And", "At", "Compare", "Filter", "Like", "Not", "OneOf", "Or", "Path", "Pattern",
-    "Test", "parse", "rename", "to_mongo",
+    "Test", "parse", "rename",
 ]  # fmt: skip

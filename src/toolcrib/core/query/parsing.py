@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from toolcrib.core.errors import InvalidQueryError, did_you_mean
+from toolcrib.core.errors import InvalidQueryError, did_you_mean, shown
 from toolcrib.core.json import check_json, is_unicode
 from toolcrib.core.query.filters import (
     NOTHING,
@@ -71,7 +71,7 @@ class _Parser:
     def document(self, where: object, base: Path, depth: int) -> Filter:
         """A filter on a document that lies at ``base``."""
         if not isinstance(where, Mapping):
-            raise InvalidQueryError(f"a filter is an object such as {{'tags': 'web'}}, not {_shown(where)}")
+            raise InvalidQueryError(f"a filter is an object such as {{'tags': 'web'}}, not {shown(where)}")
         self.count(depth)
         parts = [self.entry(key, value, base, depth) for key, value in where.items()]
         return parts[0] if len(parts) == 1 else And(tuple(parts))
@@ -85,11 +85,11 @@ class _Parser:
 
     def entry(self, key: object, value: object, base: Path, depth: int) -> Filter:
         if not isinstance(key, str):
-            raise InvalidQueryError(f"a field name is text, not {_shown(key)}")
+            raise InvalidQueryError(f"a field name is text, not {shown(key)}")
         if key in _LOGIC:
             return self.logic(key, value, base, depth)
         if key.startswith("$"):
-            raise InvalidQueryError(f"the operator {_shown(key)} is not known here{did_you_mean(key, _LOGIC)}")
+            raise InvalidQueryError(f"the operator {shown(key)} is not known here{did_you_mean(key, _LOGIC)}")
         path = self.path(key, base)
         if isinstance(value, Mapping) and _is_operators(value, key):
             return self.tests_at(path, value, base, depth)
@@ -98,7 +98,7 @@ class _Parser:
 
     def logic(self, operator: str, value: object, base: Path, depth: int) -> Filter:
         if not isinstance(value, list | tuple) or not value:
-            raise InvalidQueryError(f"{operator} takes a list of filters that is not empty, not {_shown(value)}")
+            raise InvalidQueryError(f"{operator} takes a list of filters that is not empty, not {shown(value)}")
         parts = tuple(self.document(part, base, depth + 1) for part in value)
         if operator == "$and":
             return And(parts)
@@ -107,9 +107,9 @@ class _Parser:
     def path(self, text: str, base: Path) -> Path:
         segments = tuple(text.split("."))
         if not all(segments) or "\0" in text or not is_unicode(text):
-            raise InvalidQueryError(f"{_shown(text)} is not a field name; name fields like 'metadata.owner'")
+            raise InvalidQueryError(f"{shown(text)} is not a field name; name fields like 'metadata.owner'")
         if len(text) > MAX_PATH or len(segments) > MAX_SEGMENTS:
-            raise InvalidQueryError(f"the field name {_shown(text)} is too long")
+            raise InvalidQueryError(f"the field name {shown(text)} is too long")
         check_path(base + segments, self.forbidden)
         return segments
 
@@ -141,7 +141,7 @@ class _Parser:
     def all_of(self, path: Path, operand: object, base: Path, depth: int) -> Filter:
         name = ".".join(path)
         if not isinstance(operand, list | tuple):
-            raise InvalidQueryError(f"$all of {name!r} takes a list, not {_shown(operand)}")
+            raise InvalidQueryError(f"$all of {name!r} takes a list, not {shown(operand)}")
         if not operand:
             return NOTHING
         if any(isinstance(item, Mapping) and "$elemMatch" in item for item in operand):
@@ -169,14 +169,14 @@ class _Parser:
         }
         if operator not in simple:
             raise InvalidQueryError(
-                f"the operator {_shown(operator)} of {name!r} is not known{did_you_mean(str(operator), _OPERATORS)}"
+                f"the operator {shown(operator)} of {name!r} is not known{did_you_mean(str(operator), _OPERATORS)}"
             )
         return simple[operator]()
 
     def element(self, operand: object, base: Path, depth: int) -> Test:
         name = ".".join(base)
         if not isinstance(operand, Mapping):
-            raise InvalidQueryError(f"$elemMatch of {name!r} takes an object, not {_shown(operand)}")
+            raise InvalidQueryError(f"$elemMatch of {name!r} takes an object, not {shown(operand)}")
         if operand and next(iter(operand)) not in _LOGIC and _is_operators(operand, name):
             return AnyValue(self.value_tests(operand, base, depth + 1))
         return AnyObject(self.document(operand, base, depth + 1))
@@ -216,18 +216,18 @@ def _is_operators(value: Mapping[Any, Any], name: str) -> bool:
 
 def _operators_of_not(operand: object, name: str) -> Mapping[str, Any]:
     if not isinstance(operand, Mapping) or not operand or not _is_operators(operand, name):
-        raise InvalidQueryError(f"$not of {name!r} takes an object of operators, not {_shown(operand)}")
+        raise InvalidQueryError(f"$not of {name!r} takes an object of operators, not {shown(operand)}")
     return operand
 
 
 def literals(values: object, operator: str, name: str) -> tuple[Any, ...]:
     if not isinstance(values, list | tuple):
-        raise InvalidQueryError(f"{operator} of {name!r} takes a list, not {_shown(values)}")
+        raise InvalidQueryError(f"{operator} of {name!r} takes a list, not {shown(values)}")
     _check_length(values, operator, name)
     for value in values:
         if isinstance(value, Mapping) and any(str(key).startswith("$") for key in value):
             raise InvalidQueryError(
-                f"{operator} of {name!r} takes values, not operators such as {_shown(value)}; "
+                f"{operator} of {name!r} takes values, not operators such as {shown(value)}; "
                 "use $or, or $eq to compare with an object that has such a key"
             )
     return tuple(literal(value, name) for value in values)
@@ -270,7 +270,7 @@ def _holds_object(value: Any) -> bool:
 def _truth(operand: object, name: str) -> bool:
     if isinstance(operand, bool) or (isinstance(operand, int) and operand in (0, 1)):
         return bool(operand)
-    raise InvalidQueryError(f"$exists of {name!r} takes true or false, not {_shown(operand)}")
+    raise InvalidQueryError(f"$exists of {name!r} takes true or false, not {shown(operand)}")
 
 
 def _size(operand: object, name: str) -> int:
@@ -278,7 +278,7 @@ def _size(operand: object, name: str) -> int:
         operand = int(operand)
     if isinstance(operand, int) and not isinstance(operand, bool) and 0 <= operand < 2**31:
         return operand
-    raise InvalidQueryError(f"$size of {name!r} takes a whole number from 0 up, not {_shown(operand)}")
+    raise InvalidQueryError(f"$size of {name!r} takes a whole number from 0 up, not {shown(operand)}")
 
 
 def _types(operand: object, name: str) -> tuple[str, ...]:
@@ -295,19 +295,14 @@ def _type(wanted: object, name: str) -> str:
     if isinstance(wanted, int | float) and not isinstance(wanted, bool) and wanted in _TYPE_NUMBERS:
         return _TYPE_NUMBERS[int(wanted)]
     raise InvalidQueryError(
-        f"$type of {name!r} knows no {_shown(wanted)}; the types are {', '.join(sorted(_TYPE_NAMES))}"
+        f"$type of {name!r} knows no {shown(wanted)}; the types are {', '.join(sorted(_TYPE_NAMES))}"
     )
 
 
 def _pattern(operand: object, options: object, name: str) -> Pattern:
     if not isinstance(operand, str) or not isinstance(options, str):
         wrong = operand if not isinstance(operand, str) else options
-        raise InvalidQueryError(f"$regex of {name!r} and its $options are texts, not {_shown(wrong)}")
+        raise InvalidQueryError(f"$regex of {name!r} and its $options are texts, not {shown(wrong)}")
     if "\0" in operand or not is_unicode(operand):
         raise InvalidQueryError(f"$regex of {name!r} holds a character that is not text")
     return Pattern(operand, options)
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.requests import Request
@@ -15,7 +15,7 @@ from toolcrib.core.errors import InvalidNameError, ToolNotFoundError
 from toolcrib.core.names import check_name
 from toolcrib.core.roles import Role, require
 from toolcrib.formats.toolentry import document_to_entry
-from toolcrib.surfaces.graphql.execution import GraphQL
+from toolcrib.surfaces.graphql.execution import answer
 from toolcrib.surfaces.http import parameters
 from toolcrib.surfaces.http.bodies import Limits, parse_json, read_json
 from toolcrib.surfaces.http.endpoints import Answered, Body, Endpoint, Parameter
@@ -32,7 +32,6 @@ class Graphs:
 
     catalogue: Catalogue
     limits: Limits
-    graphql: GraphQL = field(default_factory=GraphQL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +74,10 @@ async def _answer(graphs: Graphs, request: Request, body: object) -> Response:
     if isinstance(body, list):
         raise RequestError("one GraphQL request at a time, please; a list of them is not taken")
     seen = graphs.catalogue.as_seen_by(parameters.principal(request))
-    answer = await in_thread(graphs.graphql.answer, body, _EntryReader(seen))
+    answered = await in_thread(answer, body, _EntryReader(seen))
     modern = _RESPONSE in request.headers.get("accept", "")
-    status = 400 if modern and "data" not in answer else 200
-    return Response(json_bytes(answer), status, media_type=_RESPONSE if modern else "application/json")
+    status = 400 if modern and "data" not in answered else 200
+    return Response(json_bytes(answered), status, media_type=_RESPONSE if modern else "application/json")
 
 
 _ANSWER = {

@@ -7,16 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from graphql import (
-    DocumentNode,
-    ExecutionResult,
-    GraphQLError,
-    OperationDefinitionNode,
-    execute_sync,
-    get_operation_ast,
-    parse,
-    validate,
-)
+from graphql import DocumentNode, GraphQLError, execute_sync, get_operation_ast, parse, validate
 
 from toolcrib.core.errors import UNEXPECTED, InvalidQueryError, ToolcribError
 from toolcrib.surfaces.graphql.limits import MAX_TOKENS, check_cost, check_shape
@@ -25,30 +16,23 @@ from toolcrib.surfaces.http.errors import RequestError
 
 _log = logging.getLogger(__name__)
 
-__all__ = ["GraphQL", "Reader"]
 
-
-class GraphQL:
-    """Answers requests. Documents are parsed and validated once and remembered by their text."""
-
-    def __init__(self, remembered: int = 256) -> None:
-        self._prepared = lru_cache(maxsize=remembered)(_prepare)
-
-    def answer(self, request: object, reader: Reader) -> dict[str, Any]:
-        """The ``data`` and ``errors`` of a request. Only a request that is none at all raises RequestError."""
-        text, variables, name = _parts(request)
-        try:
-            document, problems = self._prepared(text)
-            if problems:
-                return {"errors": list(problems)}
-            operation = _operation(document, name)
-            check_cost(document, operation, variables)
-        except (GraphQLError, ToolcribError) as error:
-            return {"errors": [formatted(error)]}
-        result = execute_sync(
-            SCHEMA, document, context_value=reader, variable_values=dict(variables), operation_name=name
-        )
-        return _rendered(result)
+def answer(request: object, reader: Reader) -> dict[str, Any]:
+    """The ``data`` and ``errors`` of a request. Only a request that is none at all raises RequestError."""
+    text, variables, name = _parts(request)
+    try:
+        document, problems = _prepared(text)
+        if problems:
+            return {"errors": list(problems)}
+        operation = get_operation_ast(document, name)
+        if operation is None:
+            raise InvalidQueryError("name one of the operations of the document in 'operationName'")
+        check_cost(document, operation, variables)
+    except (GraphQLError, ToolcribError) as error:
+        return {"errors": [formatted(error)]}
+    result = execute_sync(SCHEMA, document, context_value=reader, variable_values=dict(variables), operation_name=name)
+    errors = {"errors": [formatted(error) for error in result.errors]} if result.errors else {}
+    return {"data": result.data, **errors}
 
 
 def _parts(request: object) -> tuple[str, Mapping[str, Any], str | None]:
@@ -64,7 +48,9 @@ def _parts(request: object) -> tuple[str, Mapping[str, Any], str | None]:
     return text, variables or {}, name or None
 
 
-def _prepare(text: str) -> tuple[DocumentNode, tuple[dict[str, Any], ...]]:
+@lru_cache(maxsize=256)
+def _prepared(text: str) -> tuple[DocumentNode, tuple[dict[str, Any], ...]]:
+    """A document, parsed and validated once and remembered by its text, and what is wrong with it."""
     try:
         document = parse(text, max_tokens=MAX_TOKENS)
         check_shape(document)
@@ -72,20 +58,6 @@ def _prepare(text: str) -> tuple[DocumentNode, tuple[dict[str, Any], ...]]:
     except RecursionError:
         raise InvalidQueryError("the GraphQL query is nested too deep") from None
     return document, tuple(formatted(problem) for problem in problems)
-
-
-def _operation(document: DocumentNode, name: str | None) -> OperationDefinitionNode:
-    operation = get_operation_ast(document, name)
-    if operation is None:
-        raise InvalidQueryError("name one of the operations of the document in 'operationName'")
-    return operation
-
-
-def _rendered(result: ExecutionResult) -> dict[str, Any]:
-    answer: dict[str, Any] = {"data": result.data}
-    if result.errors:
-        answer["errors"] = [formatted(error) for error in result.errors]
-    return answer
 
 
 def formatted(error: GraphQLError | ToolcribError) -> dict[str, Any]:

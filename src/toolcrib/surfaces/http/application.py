@@ -168,7 +168,7 @@ def _routing_error(routes: Sequence[BaseRoute], scope: Scope, status: int) -> To
 
 
 def _announces_body(scope: Scope) -> bool:
-    for name, value in scope["headers"]:
-        if name == b"transfer-encoding" or (name == b"content-length" and value != b"0"):
-            return True
-    return False
+    return any(
+        name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
+        for name, value in scope["headers"]
+    )

@@ -27,7 +27,7 @@ class Limits:
     stall_seconds: float = 30.0
 
 
-async def pieces(request: Request, *, most: int, seconds: float, stall_seconds: float) -> AsyncIterator[bytes]:
+async def pieces(request: Request, most: int, seconds: float, stall_seconds: float) -> AsyncIterator[bytes]:
     """The body as it comes: at most ``most`` bytes, within ``seconds``, no pause longer than ``stall_seconds``."""
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > most:
@@ -62,8 +62,7 @@ async def read_json(request: Request, limits: Limits) -> Any:
     if kind not in _TAKEN_FOR_JSON and not (kind.startswith("application/") and kind.endswith("+json")):
         raise UnsupportedMediaTypeError(f"the body must be 'application/json', not {kind!r:.80}")
     body = bytearray()
-    seconds = limits.json_seconds
-    async for piece in pieces(request, most=limits.json_bytes, seconds=seconds, stall_seconds=seconds):
+    async for piece in pieces(request, limits.json_bytes, limits.json_seconds, limits.json_seconds):
         body += piece
     return parse_json(bytes(body))
 

@@ -99,9 +99,7 @@ def limited_to(most: int, default: int) -> Parameter:
 
 LIMIT = limited_to(MAX_LIMIT, DEFAULT_LIMIT)
 CURSOR = Parameter(
-    "cursor",
-    "Where to go on, from the Link header of the page before.",
-    {"type": "string", "maxLength": 200},
+    "cursor", "Where to go on, from the Link header of the page before.", {"type": "string", "maxLength": 200}
 )
 FORCE = Parameter("force", "Do it although it breaks others; the answer says what.", FLAG_SCHEMA)
 IF_MATCH = Parameter("If-Match", "The ETag that was read; 412 if the tool has changed since.", where="header")

@@ -20,6 +20,7 @@ from toolcrib.surfaces.http.origins import Origins
 
 PRINCIPAL = "toolcrib.principal"
 """Where the application leaves who came in, in the ASGI scope."""
+_HEADERS = (b"host", b"origin", b"authorization", b"sec-fetch-site", b"sec-fetch-mode", b"x-forwarded-for")
 _REMEMBER_SECONDS = 5.0
 """How long a verified credential is taken at its word: a revoked token works this much longer at most."""
 _REMEMBERED = 10_000
@@ -67,13 +68,11 @@ class Gate:
         bearer: Bearer | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
-        wall_clock: Callable[[], float] = time.time,
     ) -> None:
         self._access = access
         self._tokens = tokens
         self._bearer = bearer
         self._clock = clock
-        self._wall_clock = wall_clock
         self._origins = Origins(access.hosts, access.origins)
         self._rate = RateLimit(access.rate, access.burst or 2 * access.rate, clock)
         self._failures = RateLimit(_FAILURES_A_SECOND, 20, clock)
@@ -81,20 +80,10 @@ class Gate:
 
     async def admit(self, scope: Any) -> Principal:
         """Who sent the request. Raises what the caller is told if it may not come in."""
-        host = origin = authorization = fetch_site = fetch_mode = forwarded = ""
-        for name, value in scope["headers"]:
-            if name == b"host":
-                host = value.decode("latin-1")
-            elif name == b"authorization":
-                authorization = value.decode("latin-1")
-            elif name == b"origin":
-                origin = value.decode("latin-1")
-            elif name == b"sec-fetch-site":
-                fetch_site = value.decode("latin-1")
-            elif name == b"sec-fetch-mode":
-                fetch_mode = value.decode("latin-1")
-            elif name == b"x-forwarded-for":
-                forwarded = value.decode("latin-1")
+        headers = dict(scope["headers"])
+        host, origin, authorization, fetch_site, fetch_mode, forwarded = (
+            headers.get(name, b"").decode("latin-1") for name in _HEADERS
+        )
         self._origins.check(host, origin, fetch_site, fetch_mode, scope["method"])
         address = self._address(scope, forwarded)
         if authorization:
@@ -134,7 +123,7 @@ class Gate:
             record = await ask(self._tokens, self._tokens.find, digest) if self._tokens else None
             if record is None:
                 raise UnauthenticatedError("the token is not known; it may have been revoked", rule="token")
-            if record.expires_at and record.expires_at <= self._wall_clock():
+            if record.expires_at and record.expires_at <= time.time():
                 raise UnauthenticatedError(f"the token {record.id!r} has expired", rule="token")
             return Principal(record.name, Role(record.role), f"token:{record.id}", (record.role,)), record.expires_at
         if self._bearer is None:
@@ -144,7 +133,7 @@ class Gate:
     def _remember(self, digest: str, principal: Principal, expires_at: float) -> None:
         seconds = _REMEMBER_SECONDS
         if expires_at:
-            seconds = min(seconds, max(0.0, expires_at - self._wall_clock()))
+            seconds = min(seconds, max(0.0, expires_at - time.time()))
         self._remembered[digest] = (principal, self._clock() + seconds)
         self._remembered.move_to_end(digest)
         if len(self._remembered) > _REMEMBERED:

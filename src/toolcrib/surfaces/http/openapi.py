@@ -144,7 +144,8 @@ def _entry_schema(fields: Iterable[EntryField], *, required: list[str]) -> Schem
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-def _object(required: list[str], **properties: Schema) -> Schema:
+def _object(optional: Iterable[str] = (), **properties: Schema) -> Schema:
+    required = [name for name in properties if name not in optional]
     return {"type": "object", "properties": properties, "required": required}
 
 
@@ -161,48 +162,26 @@ SCHEMAS: dict[str, Schema] = {
     "NewToolEntry": _entry_schema(ENTRY_FIELDS, required=["tool_id"]),
     "ToolEntryChanges": _entry_schema([field for field in ENTRY_FIELDS if field.name != "tool_id"], required=[]),
     "Filter": {**_MAPPING, "description": "A MongoDB-style filter on the fields of ToolEntry."},
-    "Message": _object(["message"], message=_TEXT, tool_id=_TEXT, broke=array_of(_TEXT)),
+    "Message": _object(("tool_id", "broke"), message=_TEXT, tool_id=_TEXT, broke=array_of(_TEXT)),
     "ToolResult": _object(
-        ["success", "data", "error", "error_code", "metadata"],
-        success=_FLAG,
-        data=_ANYTHING,
-        error=_NULLABLE_TEXT,
-        error_code=_NULLABLE_TEXT,
-        metadata=_MAPPING,
+        success=_FLAG, data=_ANYTHING, error=_NULLABLE_TEXT, error_code=_NULLABLE_TEXT, metadata=_MAPPING
     ),
-    "Version": _object(["version", "etag", "at", "deleted"], version=_INTEGER, etag=_TEXT, at=_NUMBER, deleted=_FLAG),
-    "Hit": _object(
-        ["tool_id", "tool", "score", "reason"], tool_id=_TEXT, tool=ref("ToolEntry"), score=_NUMBER, reason=_TEXT
-    ),
-    "Verdict": _object(
-        ["left", "right", "compatible", "rule", "reason"],
-        left=_TEXT,
-        right=_TEXT,
-        compatible=_FLAG,
-        rule=_TEXT,
-        reason=_TEXT,
-    ),
+    "Version": _object(version=_INTEGER, etag=_TEXT, at=_NUMBER, deleted=_FLAG),
+    "Hit": _object(tool_id=_TEXT, tool=ref("ToolEntry"), score=_NUMBER, reason=_TEXT),
+    "Verdict": _object(left=_TEXT, right=_TEXT, compatible=_FLAG, rule=_TEXT, reason=_TEXT),
     "Compatibility": _object(
-        ["compatible", "answer", "reason", "verdicts"],
         compatible=_FLAG,
-        reason=_TEXT,
         answer={"type": "string", "enum": ["Compatible", "Non compatible"]},
+        reason=_TEXT,
         verdicts=array_of(ref("Verdict")),
     ),
     "AuditEvent": _object(
-        ["call", "at", "principal", "action", "tool", "outcome", "detail"],
-        call=_TEXT,
-        at=_NUMBER,
-        principal=_TEXT,
-        action=_TEXT,
-        tool=_TEXT,
-        outcome=_TEXT,
-        detail=_TEXT,
+        call=_TEXT, at=_NUMBER, principal=_TEXT, action=_TEXT, tool=_TEXT, outcome=_TEXT, detail=_TEXT
     ),
-    "Status": _object(["status"], status=_TEXT),
+    "Status": _object(status=_TEXT),
     "Problem": {
         **_object(
-            ["type", "title", "status", "detail", "code"],
+            ("retryable",),
             type=_TEXT,
             title=_TEXT,
             status=_INTEGER,

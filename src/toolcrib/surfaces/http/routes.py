@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Generic
+from collections.abc import Awaitable, Callable, Iterable
 
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -17,29 +17,13 @@ ROUTE = "toolcrib.route"
 """Where a route leaves its method and path, in the ASGI scope: logs, traces and metrics name them."""
 
 
-class _Answers(Generic[S]):
-    """One endpoint, for those whose role covers the one that it needs."""
-
-    def __init__(self, endpoint: Endpoint[S], served: S) -> None:
-        self._handle = endpoint.handle
-        self._served = served
-        self._role = endpoint.role
-        self._route = (endpoint.method, endpoint.path)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope[ROUTE] = self._route
-        require(scope[PRINCIPAL], self._role)
-        response = await self._handle(self._served, Request(scope, receive))
-        await response(scope, receive, send)
-
-
 class _ForRole:
-    """Another application, for those whose role covers ``role``."""
+    """An application, for those whose role covers ``role``."""
 
-    def __init__(self, app: ASGIApp, role: Role | None, path: str) -> None:
+    def __init__(self, app: ASGIApp, role: Role | None, path: str, method: str = "-") -> None:
         self._app = app
         self._role = role
-        self._route = ("-", path)
+        self._route = (method, path)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope[ROUTE] = self._route
@@ -49,7 +33,18 @@ class _ForRole:
 
 def routes_of(endpoints: Iterable[Endpoint[S]], served: S) -> list[BaseRoute]:
     """A door's routes; its handlers get ``served``."""
-    return [Route(row.path, _Answers(row, served), methods=[row.method]) for row in endpoints]
+
+    def answering(handle: Callable[[S, Request], Awaitable[Response]]) -> ASGIApp:
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            response = await handle(served, Request(scope, receive))
+            await response(scope, receive, send)
+
+        return answer
+
+    return [
+        Route(row.path, _ForRole(answering(row.handle), row.role, row.path, row.method), methods=[row.method])
+        for row in endpoints
+    ]
 
 
 def whole(path: str, role: Role | None, app: ASGIApp) -> Route:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -14,6 +15,16 @@ from toolcrib.surfaces.http.problems import json_answer
 
 def entry_answer(entry: Entry) -> Response:
     return json_answer(document_to_entry(entry.document), headers={"etag": f'"{entry.etag}"'})
+
+
+def entry_done(message: str, entry: Entry, status: int = 200, *, named: bool = True) -> Response:
+    """What was written, and what that broke for callers."""
+    said: dict[str, Any] = {"message": message}
+    if named:
+        said["tool_id"] = entry.name
+    if entry.broke:
+        said["broke"] = list(entry.broke)
+    return json_answer(said, status, {"etag": f'"{entry.etag}"'})
 
 
 def page_answer(request: Request, page: Page) -> Response:

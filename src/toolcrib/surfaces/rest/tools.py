@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from toolcrib.calling.blocking import ask, in_thread
-from toolcrib.catalogue import Entry
 from toolcrib.catalogue.bundles import ingest
 from toolcrib.core.errors import ConflictError, ToolInUseError, ToolValidationError
 from toolcrib.core.roles import Role
@@ -32,7 +32,7 @@ from toolcrib.surfaces.http.endpoints import (
 )
 from toolcrib.surfaces.http.errors import PreconditionFailedError
 from toolcrib.surfaces.http.problems import json_answer
-from toolcrib.surfaces.rest.answers import page_answer
+from toolcrib.surfaces.rest.answers import entry_done, page_answer
 from toolcrib.surfaces.rest.rendered import RenderedAnswer
 from toolcrib.surfaces.rest.service import Service
 from toolcrib.surfaces.rest.uploads import uploaded_file
@@ -43,15 +43,8 @@ _REPLACE = Parameter("replace", "Write over a tool of the same tool_id.", FLAG_S
 
 
 async def upload_tool(service: Service, request: Request) -> Response:
-    limits = service.limits
     replace, force = parameters.flag(request, "replace"), parameters.flag(request, "force")
-    async with uploaded_file(
-        request,
-        service.spool,
-        most=limits.upload_bytes,
-        seconds=limits.upload_seconds,
-        stall_seconds=limits.stall_seconds,
-    ) as path:
+    async with uploaded_file(request, service.spool, service.limits) as path:
         entry = await in_thread(
             ingest,
             path,
@@ -62,7 +55,7 @@ async def upload_tool(service: Service, request: Request) -> Response:
             force=force,
             principal=parameters.principal(request),
         )
-    return _done("Tool uploaded successfully", entry)
+    return entry_done("Tool uploaded successfully", entry)
 
 
 async def create_tool(service: Service, request: Request) -> Response:
@@ -74,7 +67,7 @@ async def create_tool(service: Service, request: Request) -> Response:
         force=parameters.flag(request, "force"),
         principal=parameters.principal(request),
     )
-    answer = _done("Tool created successfully", entry, 201)
+    answer = entry_done("Tool created successfully", entry, 201)
     answer.headers["location"] = f"/tools/{entry.name}"
     return answer
 
@@ -105,7 +98,7 @@ async def update_tool(service: Service, request: Request) -> Response:
     if body.get("tool_id", name) != name:
         raise ToolValidationError(f"field 'tool_id' is not {name!r}; a tool cannot be renamed")
     expected = parameters.expected_etag(request)
-    try:
+    with _precondition(expected):
         entry = await in_thread(
             service.catalogue.update,
             name,
@@ -114,14 +107,12 @@ async def update_tool(service: Service, request: Request) -> Response:
             expected=expected,
             principal=parameters.principal(request),
         )
-    except ConflictError as error:
-        raise _precondition(error, expected) from None
-    return _done("Tool updated successfully", entry, named=False)
+    return entry_done("Tool updated successfully", entry, named=False)
 
 
 async def delete_tool(service: Service, request: Request) -> Response:
     expected = parameters.expected_etag(request)
-    try:
+    with _precondition(expected):
         await in_thread(
             service.catalogue.delete,
             parameters.tool_id(request),
@@ -129,24 +120,18 @@ async def delete_tool(service: Service, request: Request) -> Response:
             expected=expected,
             principal=parameters.principal(request),
         )
-    except ConflictError as error:
-        raise _precondition(error, expected) from None
     return json_answer({"message": "Tool deleted successfully"})
 
 
-def _done(message: str, entry: Entry, status: int = 200, *, named: bool = True) -> Response:
-    said: dict[str, Any] = {"message": message}
-    if named:
-        said["tool_id"] = entry.name
-    if entry.broke:
-        said["broke"] = list(entry.broke)
-    return json_answer(said, status, {"etag": f'"{entry.etag}"'})
-
-
-def _precondition(error: ConflictError, expected: str | None) -> ConflictError | PreconditionFailedError:
-    if expected is None or isinstance(error, ToolInUseError):
-        return error
-    return PreconditionFailedError(str(error))
+@contextmanager
+def _precondition(expected: str | None) -> Iterator[None]:
+    """A conflict is the caller's condition that failed, if they had one."""
+    try:
+        yield
+    except ConflictError as error:
+        if expected is None or isinstance(error, ToolInUseError):
+            raise
+        raise PreconditionFailedError(str(error)) from None
 
 
 _BUNDLE = {

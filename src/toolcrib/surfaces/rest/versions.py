@@ -15,7 +15,7 @@ from toolcrib.surfaces.http.bodies import read_object
 from toolcrib.surfaces.http.endpoints import TOOL_ID, Answered, Body, Endpoint, Parameter, array_of, ref, under
 from toolcrib.surfaces.http.errors import RequestError
 from toolcrib.surfaces.http.problems import json_answer
-from toolcrib.surfaces.rest.answers import entry_answer
+from toolcrib.surfaces.rest.answers import entry_answer, entry_done
 from toolcrib.surfaces.rest.service import Service
 
 _VERSION = Parameter("version", "Number of the version.", {"type": "integer", "minimum": 1}, True, "path")
@@ -41,10 +41,7 @@ async def restore_tool(service: Service, request: Request) -> Response:
     entry = await in_thread(
         service.catalogue.restore, parameters.tool_id(request), number, principal=parameters.principal(request)
     )
-    said: dict[str, Any] = {"message": "Tool restored successfully", "tool_id": entry.name}
-    if entry.broke:
-        said["broke"] = list(entry.broke)
-    return json_answer(said, headers={"etag": f'"{entry.etag}"'})
+    return entry_done("Tool restored successfully", entry)
 
 
 def _version(entry: Entry) -> dict[str, Any]:

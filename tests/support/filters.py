@@ -1,8 +1,6 @@
-"""A filter written back as plain data, and a filter moved to other field names."""
+"""A filter written back as plain data, to be parsed again."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from toolcrib.core.query.filters import (
@@ -18,12 +16,10 @@ from toolcrib.core.query.filters import (
     Not,
     OneOf,
     Or,
-    Path,
     Present,
     SizeIs,
     Test,
 )
-from toolcrib.core.query.parsing import FORBIDDEN, check_path
 
 
 def to_mongo(where: Filter) -> dict[str, Any]:
@@ -90,34 +86,3 @@ def values_to_mongo(tests: Sequence[Test]) -> dict[str, Any]:
     for test in tests:
         operators |= test_to_mongo(test)
     return operators
-
-
-def rename(where: Filter, names: Mapping[str, str], *, forbidden: Sequence[str] = FORBIDDEN) -> Filter:
-    """The same question about a document whose fields have other names.
-
-    ``names`` maps dotted paths to dotted paths; the longest one that a path begins with is replaced, and a path that
-    begins with none stays. The new paths are held against ``forbidden`` as :func:`parse` does.
-    """
-    moves = {tuple(old.split(".")): tuple(new.split(".")) for old, new in names.items()}
-    secrets = tuple(tuple(path.split(".")) for path in forbidden)
-
-    def moved(path: Path) -> Path:
-        for length in range(len(path), 0, -1):
-            if path[:length] in moves:
-                path = moves[path[:length]] + path[length:]
-                break
-        return check_path(path, secrets)
-
-    def renamed(part: Filter) -> Filter:
-        match part:
-            case At(path, test):
-                return At(moved(path), test)
-            case And(parts):
-                return And(tuple(map(renamed, parts)))
-            case Or(parts):
-                return Or(tuple(map(renamed, parts)))
-            case Not(inner):
-                return Not(renamed(inner))
-        raise TypeError(f"{part!r} is not a filter")
-
-    return renamed(where)
