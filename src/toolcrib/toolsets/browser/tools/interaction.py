@@ -201,9 +201,7 @@ async def handle_dialog(
 
 @tool("resize(width=390, height=844)", returns="The size of the viewport before and after")
 async def resize(
-    session: BrowserSession,
-    width: Annotated[int, "Width in pixels"],
-    height: Annotated[int, "Height in pixels"],
+    session: BrowserSession, width: Annotated[int, "Width in pixels"], height: Annotated[int, "Height in pixels"]
 ) -> Data:
     """Change the size of the page's viewport."""
     if not (100 <= width <= 10000 and 100 <= height <= 10000):

@@ -205,9 +205,5 @@ async def evaluate_javascript(
     except playwright_error() as error:
         line = str(error).splitlines()[0]
         raise BrowserError(f"the script failed: {line.partition(': ')[2] or line}") from None
-    return {"value": _plain(value), "matched": told(match)}
-
-
-def _plain(value: Any) -> Any:
-    """A script's value as JSON: what is none becomes its text."""
-    return json.loads(json.dumps(value, default=str))
+    plain = json.loads(json.dumps(value, default=str))  # what is not JSON becomes its text
+    return {"value": plain, "matched": told(match)}

@@ -50,11 +50,9 @@ async def snapshot(
         "interactiveOnly": interactive_only,
     }
     outline = await session.ask(match.frame if match else session.page.main_frame, "snapshot", question)
-    text, pages = outline["text"], outline["pages"]
+    text, pages, left_out = outline["text"], outline["pages"], 0
     if not match and outline["page"] == pages:
         text, left_out = await _with_frames(session, text, room, interactive_only)
-    else:
-        left_out = 0
     if outline["page"] < pages:
         text += f"\n... page {outline['page']} of {pages}; the rest with snapshot(page={outline['page'] + 1})"
     if left_out:
