@@ -154,15 +154,10 @@ async def scroll(
     match = await find_named(session, selector, timeout)
     frame = match.frame if match else session.page.main_frame
     question = {"handle": match.handle if match else "", "direction": direction, "amount": amount}
-    moved = await session.ask(frame, "scroll", question)
-    before, after = moved["before"], moved["after"]
-    return {
-        "before": before,
-        "after": after,
-        "moved": (before["x"], before["y"]) != (after["x"], after["y"]),
-        "at_end": after["at_end"],
-        "matched": told(match),
-    }
+    answer = await session.ask(frame, "scroll", question)
+    before, after = answer["before"], answer["after"]
+    moved = (before["x"], before["y"]) != (after["x"], after["y"])
+    return {"before": before, "after": after, "moved": moved, "at_end": after["at_end"], "matched": told(match)}
 
 
 @acts(

@@ -169,12 +169,8 @@ async def _fetch(session: BrowserSession, address: str, chosen: Any, timeout: fl
     suggested = _named(response.headers.get("content-disposition", "")) or unquote(urlsplit(response.url).path)
     path = chosen or free_name(session.files, suggested)
     path.write_bytes(body)
-    return {
-        "file": path.name,
-        "bytes": len(body),
-        "url": response.url,
-        "type": response.headers.get("content-type", ""),
-    }
+    content_type = response.headers.get("content-type", "")
+    return {"file": path.name, "bytes": len(body), "url": response.url, "type": content_type}
 
 
 def _named(disposition: str) -> str:
