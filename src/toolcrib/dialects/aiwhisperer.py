@@ -94,28 +94,14 @@ class AITool(Executable):
 
 
 class _OtherTool(AITool):
+    name: Any = property(lambda self: self.tool.name)
+    description: Any = property(lambda self: self.tool.description)
+    parameters_schema: Any = property(lambda self: self.tool.spec.parameters)
+    category: Any = property(lambda self: self.tool.spec.category or None)
+    tags: Any = property(lambda self: list(self.tool.spec.tags))
+
     def __init__(self, tool: Tool) -> None:
         self.tool = tool
-
-    @property
-    def name(self) -> str:
-        return self.tool.name
-
-    @property
-    def description(self) -> str:
-        return self.tool.description
-
-    @property
-    def parameters_schema(self) -> dict[str, Any]:
-        return self.tool.spec.parameters
-
-    @property
-    def category(self) -> str | None:
-        return self.tool.spec.category or None
-
-    @property
-    def tags(self) -> list[str]:
-        return list(self.tool.spec.tags)
 
     def to_spec(self) -> ToolSpec:
         return self.tool.spec

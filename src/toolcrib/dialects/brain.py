@@ -26,14 +26,7 @@ from toolcrib.ports import ANY, Change
 from toolcrib.settings import file_url, load_settings
 from toolcrib.stacking import StackingIndex
 
-__all__ = [
-    "StoreError",
-    "ToolExistsError",
-    "ToolMetadata",
-    "ToolNotFoundError",
-    "ToolRegistry",
-    "ToolValidationError",
-]
+__all__ = ["StoreError", "ToolExistsError", "ToolMetadata", "ToolNotFoundError", "ToolRegistry", "ToolValidationError"]
 
 
 class ToolRegistry:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from toolcrib.core.errors import IncompatibleError, ToolcribError
@@ -59,15 +59,15 @@ def check_bricks(
     """Judge a row of bricks and their substitutes; ``specs`` has the stacking rules of each, by name."""
     stack = check([specs[brick.spec.name] for brick in bricks], strict=strict)
     joints = _joints(bricks)
-    errors: list[ToolcribError] = []
-    errors += [
+    errors: list[ToolcribError] = [
         IncompatibleError(f"{verdict.left!r} and {verdict.right!r} do not stack ({verdict.rule}): {verdict.reason}")
         for verdict in stack.conflicts
     ]
     errors += [_mismatch(joint) for joint in joints if not joint.fits]
     for substitute in substitutes:
         errors += _substitute_errors(substitute, bricks, specs, strict)
-    errors += _missing([*bricks, *substitutes])
+    missing = (error for brick in (*bricks, *substitutes) for error in brick.missing())
+    errors += {str(error): error for error in missing}.values()  # two bricks may need the same key
     return PipelineReport(name, tuple(brick.spec.name for brick in bricks), stack, joints, tuple(errors))
 
 
@@ -107,8 +107,3 @@ def _substitute_errors(
             for verdict in own
         ]
     return errors
-
-
-def _missing(bricks: Iterable[AnyBrick]) -> list[ToolcribError]:
-    found = {str(error): error for brick in bricks for error in brick.missing()}
-    return list(found.values())

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
+from operator import or_
 
 from toolcrib.core.spec import ToolSpec
 from toolcrib.stacking.index import StackingIndex, set_of
@@ -163,14 +164,8 @@ class _Search:
 
     def _each_is_needed(self, tools: list[int]) -> bool:
         covers = self._candidates.covers
-        for one in tools:
-            others = 0
-            for other in tools:
-                if other != one:
-                    others |= covers[other]
-            if others == self._candidates.all_wanted:
-                return False
-        return True
+        without = (reduce(or_, [covers[other] for other in tools if other != one], 0) for one in tools)
+        return self._candidates.all_wanted not in without
 
     def _keep(self, cost: Cost, picked: list[int]) -> None:
         self._met += 1

@@ -9,17 +9,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from toolcrib.core.errors import ToolcribError, ToolValidationError
 from toolcrib.core.json import read_json
 from toolcrib.core.spec import explain
 
 
-class StepDefinition(BaseModel):
+class StepDefinition(BaseModel, frozen=True, extra="forbid"):
     """One brick with its settings. ``accept_status`` lists error statuses whose pages go on all the same."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     tool: str
     config: dict[str, Any] = Field(default_factory=dict)
@@ -28,10 +26,8 @@ class StepDefinition(BaseModel):
     accept_status: tuple[int, ...] = ()
 
 
-class PipelineDefinition(BaseModel):
+class PipelineDefinition(BaseModel, frozen=True, extra="forbid"):
     """Everything a pipeline file may hold. Relative paths are meant from where the run is started."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = "pipeline"
     description: str = ""
@@ -87,14 +83,14 @@ class PipelineDefinition(BaseModel):
 def read_definition(path: str | Path) -> PipelineDefinition:
     """The pipeline in a ``.json`` or ``.toml`` file; every complaint names the file."""
     path = Path(path)
+    is_toml = path.suffix.lower() == ".toml"
     try:
         content = path.read_bytes()
+        data = tomllib.loads(content.decode()) if is_toml else read_json(content)
     except OSError as error:
         raise ToolValidationError(f"the pipeline file {str(path)!r} cannot be read: {error.strerror}") from None
-    try:
-        data = tomllib.loads(content.decode()) if path.suffix.lower() == ".toml" else read_json(content)
     except ValueError as error:
-        kind = "TOML" if path.suffix.lower() == ".toml" else "JSON"
+        kind = "TOML" if is_toml else "JSON"
         raise ToolValidationError(f"the pipeline file {str(path)!r} is not {kind}: {error}") from None
     try:
         return PipelineDefinition.parse(data)

@@ -53,11 +53,10 @@ class Run:
         journal: Journal,
         recovery: Recovery,
         limits: PipelineDefinition,
-        *,
         refusal: Callable[[str], str],
-        on_progress: Callable[[Progress], None] | None = None,
-        on_item: Callable[[Item], None] | None = None,
-        stop: asyncio.Event | None = None,
+        on_progress: Callable[[Progress], None] | None,
+        on_item: Callable[[Item], None] | None,
+        stop: asyncio.Event | None,
     ) -> None:
         self.report = RunReport(skipped=journal.done_before)
         self._stages = stages
@@ -111,7 +110,7 @@ class Run:
         if not isinstance(start, AsyncIterator):
             return next(start, None)
         if self._drawing is None:
-            self._drawing = asyncio.create_task(_next_of(start))
+            self._drawing = asyncio.ensure_future(anext(start, None))
             await asyncio.sleep(0)
         if not self._drawing.done():
             return None
@@ -265,10 +264,6 @@ class Run:
         for rewriter, told in passed:
             rewriter.brick.feedback(told, kind)
         return outcome
-
-
-async def _next_of(start: AsyncIterator[Request]) -> Request | None:
-    return await anext(start, None)
 
 
 def _chunks(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:

@@ -19,11 +19,8 @@ from toolcrib.core.errors import ConflictError, StoreError, ToolcribError
 from toolcrib.stacking.items import Page, Request
 
 _SCHEMA = (
-    """
-CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID
-""",
-    """
-CREATE TABLE IF NOT EXISTS requests (
+    "CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    """CREATE TABLE IF NOT EXISTS requests (
     id INTEGER PRIMARY KEY,
     key TEXT NOT NULL UNIQUE,
     state TEXT NOT NULL DEFAULT 'open',
@@ -31,8 +28,7 @@ CREATE TABLE IF NOT EXISTS requests (
     page TEXT,
     body BLOB,
     reason TEXT NOT NULL DEFAULT ''
-)
-""",
+)""",
 )
 _SYNC_SECONDS = 1.0
 
@@ -137,29 +133,17 @@ def _connect(path: Path | None) -> sqlite3.Connection:
         database.execute("PRAGMA synchronous = NORMAL")
         database.execute("BEGIN IMMEDIATE")
         database.execute("COMMIT")
-    except sqlite3.OperationalError as error:
+    except sqlite3.Error as error:
         database.close()
         if "locked" in str(error):
             raise ConflictError(f"the journal {str(path)!r} is in use by another run; wait for it to end") from None
-        raise
-    except sqlite3.Error:
-        database.close()
         raise
     return database
 
 
 def _request_text(request: Request) -> str:
-    return json.dumps(
-        [
-            request.url,
-            request.method,
-            dict(request.headers),
-            request.body.hex(),
-            request.depth,
-            request.proxy,
-            request.note,
-        ]
-    )
+    headers, body = dict(request.headers), request.body.hex()
+    return json.dumps([request.url, request.method, headers, body, request.depth, request.proxy, request.note])
 
 
 def _request(text: str) -> Request:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, closing, nullcontext
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -106,35 +106,23 @@ class Pipeline:
         bricks, substitutes = self._make()
         specs = await in_thread(self._specs, bricks, substitutes)  # a catalogue may be far away
         self._check(bricks, substitutes, specs).raise_first()
-        async with nullcontext() if calls is None else calls.admitted(list(specs.values())):
-            return await self._run(
-                bricks, substitutes, start, journal, on_progress=on_progress, on_item=on_item, allow=allow, stop=stop
-            )
-
-    async def _run(
-        self,
-        bricks: Sequence[AnyBrick],
-        substitutes: Sequence[tuple[str, AnyBrick]],
-        start: Start | None,
-        journal: str | Path | None,
-        *,
-        allow: Callable[[str], bool] | None,
-        **options: Any,
-    ) -> RunReport:
-        addresses = _requests(self._start(start))
-        ending = threading.Event()
-        stages, steps = self._stages(bricks, substitutes, ending.is_set)
-        kept = journal or self.definition.journal
-        with closing(Journal(Path(kept) if kept else None, self.definition.digest)) as notes:
-            run = Run(stages, notes, self.recovery, self.definition, refusal=self._refusal(allow), **options)
+        async with AsyncExitStack() as closers:
+            if calls is not None:
+                await closers.enter_async_context(calls.admitted(list(specs.values())))
+            addresses = _requests(self._start(start))
+            ending = threading.Event()
+            stages, steps = self._stages(bricks, substitutes, ending.is_set)
+            kept = journal or self.definition.journal
+            notes = closers.enter_context(closing(Journal(Path(kept) if kept else None, self.definition.digest)))
+            refusal = self._refusal(allow)
+            run = Run(stages, notes, self.recovery, self.definition, refusal, on_progress, on_item, stop)
             run.report.steps = [step.statistics for step in steps]
-            async with AsyncExitStack() as closers:
-                for step in reversed(steps):
-                    closers.push_async_callback(step.close)
-                closers.callback(ending.set)
-                for step in steps[: len(bricks)]:
-                    await step.open()
-                return await run(addresses)
+            for step in reversed(steps):
+                closers.push_async_callback(step.close)
+            closers.callback(ending.set)
+            for step in steps[: len(bricks)]:
+                await step.open()
+            return await run(addresses)
 
     async def collect(self, start: Start | None = None, **options: Any) -> list[Item]:
         """What comes out at the end, as a list; RunReport failures raise. For small runs."""
@@ -153,7 +141,6 @@ class Pipeline:
         Who calls the tool chooses the addresses: ``allow``, the definition's ``allow_hosts`` and, in a service, the
         settings keep them within bounds.
         """
-        pipeline = self
 
         async def run_pipeline(start: list[str] | None = None) -> dict[str, Any]:
             records: list[dict[str, Any]] = []
@@ -162,7 +149,7 @@ class Pipeline:
                 if isinstance(item, Record) and len(records) < _TOOL_RECORDS:
                     records.append(dict(item.data))
 
-            report = await pipeline.run(start, on_item=keep, allow=allow)
+            report = await self.run(start, on_item=keep, allow=allow)
             return {
                 "done": report.done,
                 "failed": report.failed,
@@ -217,10 +204,7 @@ class Pipeline:
         return own if self._specs_of is None else {**own, **self._specs_of(own)}
 
     def _check(
-        self,
-        bricks: Sequence[AnyBrick],
-        substitutes: Sequence[tuple[str, AnyBrick]],
-        specs: Mapping[str, ToolSpec],
+        self, bricks: Sequence[AnyBrick], substitutes: Sequence[tuple[str, AnyBrick]], specs: Mapping[str, ToolSpec]
     ) -> PipelineReport:
         others = [brick for _, brick in substitutes]
         return check_bricks(self.name, bricks, others, specs, strict=self.definition.strict)
@@ -236,27 +220,21 @@ class Pipeline:
         return refusal
 
     def _stages(
-        self,
-        bricks: Sequence[AnyBrick],
-        substitutes: Sequence[tuple[str, AnyBrick]],
-        cancelled: Callable[[], bool],
+        self, bricks: Sequence[AnyBrick], substitutes: Sequence[tuple[str, AnyBrick]], cancelled: Callable[[], bool]
     ) -> tuple[list[Stage], list[Step]]:
         """The stages, and every step in them: first those of the row, then the substitutes."""
         default = self.definition.concurrency
         others = [(kind, Step(brick, default, cancelled)) for kind, brick in substitutes]
+        written = list(zip(bricks, self.definition.ordered_steps, strict=True))
+        row = [Step(brick, said.concurrency or default, cancelled) for brick, said in written]
         stages: list[Stage] = []
-        row: list[Step] = []
         rewriters: list[Step] = []
-        written = self.definition.ordered_steps
-        for position, (brick, said) in enumerate(zip(bricks, written, strict=True)):
-            step = Step(brick, said.concurrency or default, cancelled)
-            row.append(step)
-            last = position == len(bricks) - 1
-            if brick.takes is Request and brick.gives is Request and not last:
+        for step, (brick, said) in zip(row, written, strict=True):
+            if brick.takes is Request and brick.gives is Request and step is not row[-1]:
                 rewriters.append(step)
-                continue
-            stages.append(_stage(step, rewriters, others, said))
-            rewriters = []
+            else:
+                stages.append(_stage(step, rewriters, others, said))
+                rewriters = []
         return stages, row + [step for _, step in others]
 
 

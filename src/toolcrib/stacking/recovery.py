@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from toolcrib.core.errors import DeniedError, ToolValidationError, UnavailableError
 from toolcrib.core.spec import explain
@@ -29,19 +29,15 @@ REFUSED = "refused"
 _STATUS_KIND = re.compile(r"[1-5](\d\d|xx)_error")
 
 
-class Substitute(BaseModel):
+class Substitute(BaseModel, frozen=True, extra="forbid"):
     """A brick that stands in for the one that failed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     tool: str
     config: dict[str, Any] = Field(default_factory=dict)
 
 
-class Remedy(BaseModel):
+class Remedy(BaseModel, frozen=True, extra="forbid"):
     """First ``retry_count`` more attempts, the wait before each twice the last; then the substitutes in turn."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     retry_count: int = Field(0, ge=0, le=100)
     retry_with: tuple[Substitute, ...] = ()

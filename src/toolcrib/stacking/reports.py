@@ -7,8 +7,6 @@ from typing import Literal
 
 from toolcrib.stacking.step import StepStatistics
 
-Outcome = Literal["finished", "stopped"]
-
 
 @dataclass(frozen=True, slots=True)
 class FailedRequest:
@@ -39,7 +37,7 @@ class Progress:
 class RunReport:
     """What a run came to. ``skipped`` requests were done by an earlier run; ``failures`` holds the first hundred."""
 
-    outcome: Outcome = "finished"
+    outcome: Literal["finished", "stopped"] = "finished"
     done: int = 0
     failed: int = 0
     skipped: int = 0

@@ -39,7 +39,7 @@ __all__ = [
 
 def browser_registry(session: BrowserSession, **options: Any) -> ToolRegistry:
     """Every browser tool, bound to the session; ``options`` are ToolRegistry's: a safety ceiling, approval, audit."""
-    return ToolRegistry((definition.bind(session) for definition in definitions().values()), **options)
+    return ToolRegistry((definition.bind(session.call) for definition in definitions().values()), **options)
 
 
 def browser_specs() -> list[ToolSpec]:

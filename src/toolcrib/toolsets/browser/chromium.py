@@ -94,20 +94,19 @@ class Chromium:
         await self._playwright.selectors.register(ENGINE_NAME, ENGINE)
         chromium = self._playwright.chromium
         path = find_chromium(self._path, chromium.executable_path)
+        is_root = hasattr(os, "geteuid") and os.geteuid() == 0
         try:
             return await chromium.launch(
                 executable_path=path,
                 headless=self._headless,
                 args=[*_ARGUMENTS, *self._arguments],
-                chromium_sandbox=not _is_root() and "--no-sandbox" not in self._arguments,
+                chromium_sandbox=not is_root and "--no-sandbox" not in self._arguments,
             )
         except failed as error:
-            hint = (
-                "; allow user namespaces, or pass Chromium(arguments=('--no-sandbox',))"
-                if "sandbox" in str(error)
-                else ""
-            )
-            raise BrowserError(f"the browser {path!r} did not start: {str(error).splitlines()[0]}{hint}") from None
+            reason = str(error).splitlines()[0]
+            if "sandbox" in str(error):
+                reason += "; allow user namespaces, or pass Chromium(arguments=('--no-sandbox',))"
+            raise BrowserError(f"the browser {path!r} did not start: {reason}") from None
 
     async def close(self) -> None:
         async with self._starting:
@@ -129,7 +128,3 @@ class Chromium:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-
-def _is_root() -> bool:
-    return hasattr(os, "geteuid") and os.geteuid() == 0

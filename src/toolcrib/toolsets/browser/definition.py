@@ -14,13 +14,15 @@ import typing
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
-from toolcrib import SafetyLevel, Tool, ToolExample, ToolResult, ToolSpec, tool
+from toolcrib import Tool, ToolExample, ToolResult, ToolSpec, tool
 
 Function = Callable[..., Awaitable[Any]]
 Data = dict[str, Any]
 """What a tool answers with."""
+Call = Callable[["Definition", Data], Awaitable[ToolResult]]
+"""What runs a definition with its arguments, such as ``session.call``."""
 
 Element = Annotated[
     str, "The element: a CSS selector, a handle from snapshot (such as e12), or plain words (such as 'Sign in button')"
@@ -33,12 +35,6 @@ _EVERY: dict[str, Definition] = {}
 _ORDER = ("navigation", "interaction", "form", "extraction", "system", "session", "search", "utility")
 
 
-class Caller(Protocol):
-    """What runs a definition: a session."""
-
-    def call(self, definition: Definition, arguments: dict[str, Any]) -> Awaitable[ToolResult]: ...
-
-
 @dataclass(frozen=True)
 class Definition:
     """A tool before it has a session."""
@@ -49,7 +45,7 @@ class Definition:
 
     @cached_property
     def spec(self) -> ToolSpec:
-        return self.bind(_NoSession()).spec
+        return self.bind(_without_session).spec
 
     @cached_property
     def _shape(self) -> tuple[inspect.Signature, dict[str, Any]]:
@@ -59,11 +55,11 @@ class Definition:
         kept = {parameter.name: hints[parameter.name] for parameter in parameters}
         return signature.replace(parameters=parameters), kept | {"return": ToolResult}
 
-    def bind(self, caller: Caller) -> Tool:
-        """The tool that runs in this session."""
+    def bind(self, call: Call) -> Tool:
+        """The tool that ``call`` runs."""
 
         async def run(**arguments: Any) -> ToolResult:
-            return await caller.call(self, arguments)
+            return await call(self, arguments)
 
         run.__name__ = run.__qualname__ = self.name
         run.__doc__ = self.function.__doc__
@@ -71,44 +67,31 @@ class Definition:
         return tool(run, **self.fields)
 
 
-class _NoSession:
-    async def call(self, definition: Definition, arguments: dict[str, Any]) -> ToolResult:
-        raise AssertionError(f"{definition.name} was run without a session, with {arguments!r}")
+async def _without_session(definition: Definition, arguments: Data) -> ToolResult:
+    raise AssertionError(f"{definition.name} was run without a session, with {arguments!r}")
 
 
 def browser_tool(
-    *examples: str,
-    returns: str,
-    category: str,
-    name: str = "",
-    safety_level: SafetyLevel = SafetyLevel.SAFE,
-    timeout_seconds: float = 30.0,
-    requires_page: bool = True,
-    **fields: Any,
+    *examples: str, returns: str, category: str, name: str = "", **fields: Any
 ) -> Callable[[Function], Function]:
-    """Add a function to the browser's tools, with examples of calls."""
+    """Add a function to the browser's tools, with examples of calls; ``fields`` are those of a spec."""
 
     def add(function: Function) -> Function:
         own = name or function.__name__
-        _EVERY[own] = Definition(
-            own,
-            function,
-            {
-                "name": own,
-                "category": category,
-                "tool_type": "browser",
-                "tags": ("browser", category),
-                "examples": [ToolExample(call=example) for example in examples],
-                "returns_description": returns,
-                "safety_level": safety_level,
-                "timeout_seconds": timeout_seconds,
-                "requires_page": requires_page,
-                "binding": {"python": f"{_STANDALONE}:{own}"},
-                "package_name": "playwright",
-                "pip_install_command": "pip install 'toolcrib[browser]'",
-                **fields,
-            },
-        )
+        common = {
+            "name": own,
+            "category": category,
+            "tool_type": "browser",
+            "tags": ("browser", category),
+            "examples": [ToolExample(call=example) for example in examples],
+            "returns_description": returns,
+            "timeout_seconds": 30.0,
+            "requires_page": True,
+            "binding": {"python": f"{_STANDALONE}:{own}"},
+            "package_name": "playwright",
+            "pip_install_command": "pip install 'toolcrib[browser]'",
+        }
+        _EVERY[own] = Definition(own, function, common | fields)
         return function
 
     return add

@@ -104,16 +104,8 @@ def step_of(tool: str, category: str, arguments: Mapping[str, Any], result: Tool
         name: matches[value]["selector"] if isinstance(value, str) and value in matches else value
         for name, value in arguments.items()
     }
-    shown = next(iter(matches.values()), None)
-    return Step(
-        tool,
-        durable,
-        result.success,
-        result.error_code or "",
-        url,
-        f"{shown['role']} {shown['name']!r}" if shown else "",
-        _without_passing(data),
-    )
+    matched = next((f"{match['role']} {match['name']!r}" for match in matches.values()), "")
+    return Step(tool, durable, result.success, result.error_code or "", url, matched, _without_passing(data))
 
 
 async def replay(

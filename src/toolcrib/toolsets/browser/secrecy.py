@@ -7,7 +7,7 @@ import json
 import re
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus, urlsplit
@@ -37,9 +37,6 @@ class Secrets:
         longest_first = sorted(self._names, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
         self._bytes = [(form.encode(), f"{{{{{self._names[form]}}}}}".encode()) for form in longest_first]
-
-    def __bool__(self) -> bool:
-        return bool(self._secrets)
 
     @property
     def values(self) -> list[str]:
@@ -78,26 +75,17 @@ class Secrets:
         return value
 
     def redact_result(self, result: ToolResult) -> ToolResult:
-        if self._pattern is None:
-            return result
-        return ToolResult(
-            result.success,
-            self.redact(result.data),
-            self.redact(result.error),
-            self.redact(result.metadata),
-            result.error_code,
-        )
+        data, error, metadata = (self.redact(part) for part in (result.data, result.error, result.metadata))
+        return replace(result, data=data, error=error, metadata=metadata)
 
     def redact_archive(self, source: Path, target: Path) -> None:
         """Copy a trace without the secrets that its snapshots, calls and bodies hold."""
         with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
             for entry in old.infolist():
-                new.writestr(entry.filename, self.redact_bytes(old.read(entry)))
-
-    def redact_bytes(self, data: bytes) -> bytes:
-        for form, placeholder in self._bytes:
-            data = data.replace(form, placeholder)
-        return data
+                data = old.read(entry)
+                for form, placeholder in self._bytes:
+                    data = data.replace(form, placeholder)
+                new.writestr(entry.filename, data)
 
 
 def _forms(value: str) -> set[str]:

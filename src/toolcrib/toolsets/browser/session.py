@@ -79,13 +79,10 @@ class BrowserSession:
             raise SettingsError(
                 f"the session name {self.name!r} is not one; use up to 64 letters, digits, '-', '_' and '.'"
             )
-        self._own_chromium = not isinstance(self.chromium, Chromium)
-        self._browser = (
-            self.chromium if isinstance(self.chromium, Chromium) else Chromium(self.chromium, headless=self.headless)
-        )
-        self.files = (
-            Path(self.folder) if self.folder else Path(tempfile.gettempdir(), f"toolcrib-browser-{uuid.uuid4().hex}")
-        )
+        given = self.chromium
+        self._own_chromium = not isinstance(given, Chromium)
+        self._browser = given if isinstance(given, Chromium) else Chromium(given, headless=self.headless)
+        self.files = Path(self.folder or f"{tempfile.gettempdir()}/toolcrib-browser-{uuid.uuid4().hex}")
         self.upload_folder = Path(self.uploads or self.files)
         self.hidden = Secrets(self.secrets)
         self.happenings: list[dict[str, Any]] = []
@@ -129,7 +126,7 @@ class BrowserSession:
         self.files.mkdir(mode=0o700, parents=True, exist_ok=True)
         browser = await self._browser.browser()
         if self.addresses:
-            self._guard = GuardProxy(self.addresses, self._refused)
+            self._guard = GuardProxy(self.addresses, lambda url, reason: self.note("refused", url=url, reason=reason))
             await self._guard.start()
         width, height = self.viewport
         self._context = context = await browser.new_context(
@@ -254,7 +251,7 @@ class BrowserSession:
         """The address to open, or DomainDeniedError: never a file of this machine or a page of the browser's own."""
         full = url.strip()
         scheme, colon, rest = full.partition(":")
-        if not colon or (rest[:1].isdigit() and not rest.startswith("//")) or "." in scheme or not full:
+        if not colon or (rest[:1].isdigit() and not rest.startswith("//")) or "." in scheme:
             full = f"https://{full}" if not full.startswith(("localhost", "127.")) else f"http://{full}"
         scheme = full.partition(":")[0].lower()
         if scheme not in ("http", "https", "data") and full != "about:blank":
@@ -267,9 +264,6 @@ class BrowserSession:
         """Remember something that happened by itself, for the call under way to tell; a page without end is cut off."""
         if len(self.happenings) - self._told < _MOST_HAPPENINGS:
             self.happenings.append({"kind": kind, **details})
-
-    def _refused(self, url: str, reason: str) -> None:
-        self.note("refused", url=url, reason=reason)
 
     def refusals_since(self, mark: int) -> list[dict[str, Any]]:
         return [event for event in self.happenings[mark:] if event["kind"] == "refused"]
@@ -286,7 +280,9 @@ class BrowserSession:
         except BrowserError as error:
             result = error.as_result()
         except playwright_error() as error:
-            result = self._explained(error, definition.name).as_result()
+            died = f"{definition.name}: the browser died during the call; the next call says so and starts anew"
+            told = translated(error, definition.name) if self._browser.running else BrowserCrashedError(died)
+            result = told.as_result()
         except asyncio.CancelledError:
             self._remember(definition, arguments, ToolResult.failure_result("cancelled", "timeout"))
             raise
@@ -298,13 +294,6 @@ class BrowserSession:
         result = self.hidden.redact_result(result)
         self._remember(definition, arguments, result)
         return result
-
-    def _explained(self, error: Exception, name: str) -> BrowserError:
-        if not self._browser.running:
-            return BrowserCrashedError(
-                f"{name}: the browser died during the call; the next call says so and starts anew"
-            )
-        return translated(error, name)
 
     def _remember(self, definition: Definition, arguments: dict[str, Any], result: ToolResult) -> None:
         category = str(definition.fields["category"])
@@ -319,5 +308,5 @@ class BrowserSession:
 
     async def replay(self, script: Script, *, go_on: bool = False, **options: Any) -> Replay:
         """Play a script in this session, without a model. ``options`` are ToolRegistry's: danger needs approval."""
-        registry = ToolRegistry((definition.bind(self) for definition in definitions().values()), **options)
+        registry = ToolRegistry((definition.bind(self.call) for definition in definitions().values()), **options)
         return await replay(script, registry.execute, lambda: self.url, go_on=go_on)

@@ -12,26 +12,22 @@ from toolcrib.toolsets.browser.definition import Definition, definitions
 from toolcrib.toolsets.browser.session import BrowserSession
 
 
-class FreshSession:
-    """Runs each call in a session that is opened for it. ``options`` are arguments of BrowserSession."""
+def standalone_tool(name: str, *, start_url: str = "", **options: Any) -> Tool:
+    """The tool of that name, which opens a browser for each call; with ``start_url`` it begins on that page.
 
-    def __init__(self, start_url: str = "", **options: Any) -> None:
-        self._start_url = start_url
-        self._options = options
+    ``options`` are arguments of BrowserSession.
+    """
 
-    async def call(self, definition: Definition, arguments: dict[str, Any]) -> ToolResult:
-        async with BrowserSession(**self._options) as session:
-            if self._start_url:
+    async def call(definition: Definition, arguments: dict[str, Any]) -> ToolResult:
+        async with BrowserSession(**options) as session:
+            if start_url:
                 goto = definitions()["goto"]
-                opened = await session.call(goto, goto.bind(session).validate({"url": self._start_url}))
+                opened = await session.call(goto, goto.bind(session.call).validate({"url": start_url}))
                 if not opened.success:
                     return opened
             return await session.call(definition, arguments)
 
-
-def standalone_tool(name: str, *, start_url: str = "", **options: Any) -> Tool:
-    """The tool of that name, which opens a browser for each call; with ``start_url`` it begins on that page."""
-    return definitions()[name].bind(FreshSession(start_url, **options))
+    return definitions()[name].bind(call)
 
 
 def __getattr__(name: str) -> Tool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from operator import contains
 from typing import Any
 
 Facts = Mapping[str, Any]
@@ -39,8 +41,9 @@ def _object(schema: Mapping[str, Any], facts: Facts) -> tuple[dict[str, Any], di
     data: dict[str, Any] = {}
     sources: dict[str, str] = {}
     for name, field in schema.get("properties", {}).items():
-        if field.get("type") == "array" and _is_object(field.get("items", {})):
-            rows, source = _records(field["items"], facts)
+        items = field.get("items", {})
+        if field.get("type") == "array" and (items.get("type") == "object" or "properties" in items):
+            rows, source = _records(items, facts)
             value: Any = rows or None
         else:
             value, source = _value(name, field, _sources(facts))
@@ -49,12 +52,8 @@ def _object(schema: Mapping[str, Any], facts: Facts) -> tuple[dict[str, Any], di
     return data, sources
 
 
-def _is_object(schema: Mapping[str, Any]) -> bool:
-    return schema.get("type") == "object" or "properties" in schema
-
-
 def _sources(facts: Facts) -> Iterator[Source]:
-    yield "selector", [(name, found["values"]) for name, found in facts["selected"].items() if found.get("values")]
+    yield "selector", _selected(facts)
     for item in facts["json_ld"]:
         yield "json-ld", _flat(item)
     for item in facts["microdata"]:
@@ -68,7 +67,11 @@ def _sources(facts: Facts) -> Iterator[Source]:
     yield "page", [*facts["natural"], ("title", facts["title"]), ("url", facts["url"])]
 
 
-def _flat(item: Any, prefix: str = "") -> list[tuple[str, Any]]:
+def _selected(block: Facts) -> list[tuple[str, Any]]:
+    return [(name, found["values"]) for name, found in block["selected"].items() if found.get("values")]
+
+
+def _flat(item: Any) -> list[tuple[str, Any]]:
     """``offers.price`` is found as itself and as ``price``; near things before far ones."""
     if not isinstance(item, dict):
         return []
@@ -81,7 +84,7 @@ def _flat(item: Any, prefix: str = "") -> list[tuple[str, Any]]:
         first = value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else value
         for name, deep in _flat(first):
             inner += [(f"{key} {name}", deep), (name, deep)]
-    return [(f"{prefix}{name}", value) for name, value in pairs + inner]
+    return pairs + inner
 
 
 def _value(name: str, field: Mapping[str, Any], sources: Iterable[Source]) -> tuple[Any, str]:
@@ -89,15 +92,11 @@ def _value(name: str, field: Mapping[str, Any], sources: Iterable[Source]) -> tu
     listed = [(source, list(pairs)) for source, pairs in sources]
     names = [_key(name), *([_key(str(field["title"]))] if field.get("title") else [])]
     likely = [alias for key in names for alias in _ALIASES.get(key, ())]
-    for wanted in (names, likely):
+    for fits in (partial(contains, names), partial(contains, likely), partial(_holds, names[0])):
         for source, pairs in listed:
             for label, raw in pairs:
-                if _key(label) in wanted and (value := _coerced(raw, field)) is not None:
+                if fits(_key(label)) and (value := _coerced(raw, field)) is not None:
                     return value, source
-    for source, pairs in listed:
-        for label, raw in pairs:
-            if _contains(_key(label), names[0]) and (value := _coerced(raw, field)) is not None:
-                return value, source
     return None, ""
 
 
@@ -105,7 +104,7 @@ def _key(name: str) -> str:
     return " ".join(word.lower() for word in _WORD.findall(name.replace("_", " ").replace("-", " ")))
 
 
-def _contains(label: str, wanted: str) -> bool:
+def _holds(wanted: str, label: str) -> bool:
     words = label.split()
     return bool(wanted) and len(words) <= 4 and all(word in words for word in wanted.split())
 
@@ -137,11 +136,9 @@ def _scalar(raw: Any, kind: str) -> Any:
         text = str(raw).strip().lower()
         if text in ("true", "yes", "on", "1", "in stock", "available") or text.endswith("/instock"):
             return True
-        return (
-            False
-            if text in ("false", "no", "off", "0", "out of stock", "unavailable") or text.endswith("/outofstock")
-            else None
-        )
+        if text in ("false", "no", "off", "0", "out of stock", "unavailable") or text.endswith("/outofstock"):
+            return False
+        return None
     return str(raw).strip()
 
 
@@ -187,17 +184,8 @@ def _records(schema: Mapping[str, Any], facts: Facts) -> tuple[list[Any], str]:
 
 
 def _record_sources(facts: Facts) -> Iterator[tuple[str, list[list[Source]]]]:
-    if facts.get("records"):
-        yield (
-            "selector",
-            [
-                [
-                    ("selector", [(name, found.get("values", [])) for name, found in record["selected"].items()]),
-                    ("block", record["pairs"]),
-                ]
-                for record in facts["records"]
-            ],
-        )
+    if records := facts.get("records"):
+        yield "selector", [[("selector", _selected(record)), ("block", record["pairs"])] for record in records]
     yield "json-ld", [[("json-ld", _flat(item))] for item in _json_ld_items(facts["json_ld"])]
     yield "microdata", [[("microdata", _flat(item))] for item in facts["microdata"]]
     for table in facts["tables"]:

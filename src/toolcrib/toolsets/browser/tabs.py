@@ -15,8 +15,6 @@ from toolcrib.toolsets.browser.folders import free_name
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Dialog, Download, Frame, Page
 
-Note = Callable[..., None]
-
 
 @dataclass(slots=True)
 class DialogAnswer:
@@ -48,7 +46,7 @@ class Tabs:
 
     limit: int
     downloads: Path
-    note: Note
+    note: Callable[..., None]
     on_open: Callable[[Tab], Any] = lambda _: None
     answer: DialogAnswer = field(default_factory=DialogAnswer)
     current: Tab | None = None
@@ -155,7 +153,5 @@ class Tabs:
 
 async def _quiet(work: Any) -> None:
     """Answering an event of a page that is gone by now is no error."""
-    try:
+    with contextlib.suppress(playwright_error()):
         await work
-    except playwright_error():
-        pass

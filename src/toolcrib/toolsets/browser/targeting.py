@@ -77,14 +77,12 @@ async def find(session: BrowserSession, target: str, purpose: Purpose, timeout: 
     while True:
         match = await look(session, target, purpose)
         elapsed = time.monotonic() - start
-        if match is not None and _good_enough(match, purpose, elapsed):
+        late = elapsed >= timeout / 1000
+        if match is not None and (late or _good_enough(match, purpose, elapsed)):
             return match
-        if elapsed >= timeout / 1000:
-            break
+        if late:
+            raise await _not_found(session, target, purpose, timeout)
         await asyncio.sleep(_PAUSE)
-    if match is not None:
-        return match
-    raise await _not_found(session, target, purpose, timeout)
 
 
 def _good_enough(match: Match, purpose: Purpose, elapsed: float) -> bool:

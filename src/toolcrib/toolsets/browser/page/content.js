@@ -1,16 +1,19 @@
 // Reading a page: text, Markdown, tables, links, forms, structured data.
 
-function text({ target, purpose, offset, limit }) {
-  let root = document.body;
-  let match = null;
-  if (target) {
-    match = resolve({ target, purpose });
-    if (!match.found) return { match };
-    root = elementOf(match.handle);
-  }
-  const whole = root ? readable(root) : '';
-  return { match, text: whole.slice(offset, offset + limit), length: whole.length, title: document.title };
+function reading(read) {
+  // A reader gets the element that is meant, or null for the whole page; its answer says what was matched.
+  return ({ target, ...question }) => {
+    const match = target ? resolve({ target, purpose: 'any' }) : null;
+    if (match && !match.found) return { match };
+    return { match, ...read(match && elementOf(match.handle), question) };
+  };
 }
+
+const text = reading((element, { offset, limit }) => {
+  const root = element || document.body;
+  const whole = root ? readable(root) : '';
+  return { text: whole.slice(offset, offset + limit), length: whole.length, title: document.title };
+});
 
 function readable(root) {
   const own = (root.innerText ?? root.textContent ?? '').replace(/\n{3,}/g, '\n\n').trim();
@@ -18,18 +21,12 @@ function readable(root) {
   return [own, ...hosts.map((host) => textOf(host, 100000)).filter((inner) => inner && !own.includes(inner))].join('\n').trim();
 }
 
-function html({ target, purpose }) {
-  if (!target) return { html: document.documentElement.outerHTML };
-  const match = resolve({ target, purpose });
-  return match.found ? { match, html: elementOf(match.handle).outerHTML } : { match };
-}
+const html = reading((element) => ({ html: (element || document.documentElement).outerHTML }));
 
-function markdown({ target, purpose }) {
-  const match = target ? resolve({ target, purpose }) : null;
-  if (match && !match.found) return { match };
-  const root = match ? elementOf(match.handle) : document.body;
-  return { match, markdown: root ? clip(blockOf(root)) : '' };
-}
+const markdown = reading((element) => {
+  const root = element || document.body;
+  return { markdown: root ? clip(blockOf(root)) : '' };
+});
 
 const clip = (markdownText) => markdownText.replace(/[ \t]+\n/g, '\n').replace(/\n{3,}/g, '\n\n').trim();
 
@@ -94,31 +91,27 @@ function tableMarkdown(node) {
   return [line(headers), `|${' --- |'.repeat(width)}`, ...rows.map(line)].join('\n');
 }
 
-function table({ target }) {
-  const match = target ? resolve({ target, purpose: 'any' }) : null;
-  if (match && !match.found) return { match };
-  const root = match ? elementOf(match.handle) : null;
+const table = reading((root) => {
   const node = root ? (root.tagName === 'TABLE' ? root : root.querySelector('table') || root.closest('table')) : deepAll('table').filter(visible).sort((one, two) => two.rows.length - one.rows.length)[0];
-  if (!node) return { match, table: null };
-  return { match: match || { found: true, visible: true, by: 'largest table', matches: deepAll('table').length, ...describe(node) }, table: { caption: clean(node.caption?.textContent), ...grid(node) } };
-}
+  if (!node) return { table: null };
+  const answer = { table: { caption: clean(node.caption?.textContent), ...grid(node) } };
+  if (!root) answer.match = { found: true, visible: true, by: 'largest table', matches: deepAll('table').length, ...describe(node) };
+  return answer;
+});
 
-function links({ target, contains, limit }) {
-  const match = target ? resolve({ target, purpose: 'any' }) : null;
-  if (match && !match.found) return { match };
-  const root = match ? elementOf(match.handle) : document;
+const links = reading((element, { contains, limit }) => {
   const wanted = plain(contains);
   const seen = new Set();
   const list = [];
-  for (const link of deepAll('a[href], area[href]', root)) {
+  for (const link of deepAll('a[href], area[href]', element || document)) {
     const item = { text: nameOf(link, 200), url: link.href, handle: '', external: link.origin !== location.origin };
     const key = `${item.url} ${item.text}`;
     if (seen.has(key) || (wanted && !plain(`${item.text} ${item.url}`).includes(wanted))) continue;
     seen.add(key);
     if (list.length < limit) list.push({ ...item, handle: handleOf(link) });
   }
-  return { match, links: list, total: seen.size };
-}
+  return { links: list, total: seen.size };
+});
 
 function info({ handle }) {
   const node = elementOf(handle);
@@ -152,11 +145,9 @@ function fieldOf(node) {
   return field;
 }
 
-function forms({ target }) {
-  const match = target ? resolve({ target, purpose: 'any' }) : null;
-  if (match && !match.found) return { match };
-  const root = match ? elementOf(match.handle) : document;
-  const own = match ? root.closest('form') : null;
+const forms = reading((element) => {
+  const root = element || document;
+  const own = element?.closest('form');
   const all = own ? [own] : deepAll('form', root);
   const loose = own ? [] : deepAll(CANDIDATES.field, root).filter((node) => !node.form && !node.closest('form') && visible(node));
   const list = all.map((form) => ({
@@ -165,19 +156,17 @@ function forms({ target }) {
     buttons: [...form.elements].filter((node) => node.matches('button, input[type=submit], input[type=image], input[type=reset]')).map((node) => ({ handle: handleOf(node), name: nameOf(node), type: node.type })),
   }));
   if (loose.length) list.push({ handle: '', name: '(fields outside any form)', action: '', method: '', fields: loose.map(fieldOf), buttons: [] });
-  return { match, forms: list };
-}
+  return { forms: list };
+});
 
-function submitter({ target }) {
+const submitter = reading((element) => {
   // The button a person would press to send the form, so that the form's own validation and handlers run.
-  const match = target ? resolve({ target, purpose: 'any' }) : null;
-  if (match && !match.found) return { match };
-  const start = match ? elementOf(match.handle) : document.activeElement;
+  const start = element || document.activeElement;
   const form = start?.closest?.('form') || start?.form || start?.querySelector?.('form') || deepAll('form').filter(visible)[0];
-  if (!form) return { match, form: null };
+  if (!form) return { form: null };
   const buttons = [...form.elements].filter((node) => node.matches('button:not([type=button]):not([type=reset]), input[type=submit], input[type=image]') && visible(node) && !node.disabled);
-  return { match, form: describe(form), button: buttons.length ? describe(buttons[0]) : null, problems: [...form.elements].filter((node) => node.willValidate && !node.validity.valid).map((node) => `${nameOf(node) || node.name}: ${node.validationMessage}`) };
-}
+  return { form: describe(form), button: buttons.length ? describe(buttons[0]) : null, problems: [...form.elements].filter((node) => node.willValidate && !node.validity.valid).map((node) => `${nameOf(node) || node.name}: ${node.validationMessage}`) };
+});
 
 function metadata() {
   const metas = {};
@@ -207,25 +196,22 @@ function pageState() {
   };
 }
 
-function scrollInfo({ handle }) {
-  const node = handle ? elementOf(handle) : null;
-  const own = node && node.scrollHeight > node.clientHeight + 1 && /auto|scroll/.test(getComputedStyle(node).overflowY) ? node : document.scrollingElement || document.documentElement;
+function scrolled(own) {
   return { x: Math.round(own.scrollLeft), y: Math.round(own.scrollTop), height: own.scrollHeight, viewport: own.clientHeight, at_end: own.scrollTop + own.clientHeight >= own.scrollHeight - 2 };
 }
 
-async function scroll({ handle, direction, amount, text: wanted }) {
+async function scroll({ handle, direction, amount }) {
   const node = handle ? elementOf(handle) : null;
-  const page = document.scrollingElement || document.documentElement;
   const scrollable = node && node.scrollHeight > node.clientHeight + 1 && /auto|scroll/.test(getComputedStyle(node).overflowY);
-  const before = scrollInfo({ handle: scrollable ? handle : '' });
-  const own = scrollable ? node : page;
+  const own = scrollable ? node : document.scrollingElement || document.documentElement;
+  const before = scrolled(own);
   const step = amount || Math.round(own.clientHeight * 0.9);
   if (node && !scrollable) node.scrollIntoView({ block: 'center', behavior: 'instant' });
   else if (direction === 'top') own.scrollTo({ top: 0, behavior: 'instant' });
   else if (direction === 'bottom') own.scrollTo({ top: own.scrollHeight, behavior: 'instant' });
   else own.scrollBy({ left: direction === 'left' ? -step : direction === 'right' ? step : 0, top: direction === 'up' ? -step : direction === 'down' ? step : 0, behavior: 'instant' });
   await new Promise((done) => { requestAnimationFrame(() => setTimeout(done, 0)); setTimeout(done, 100); });
-  return { before, after: scrollInfo({ handle: scrollable ? handle : '' }) };
+  return { before, after: scrolled(own) };
 }
 
 function radio({ name, value }) {

@@ -102,22 +102,21 @@ function selected({ root, selectors }) {
   return found;
 }
 
-function facts({ target, selectors, items }) {
-  const match = target ? resolve({ target, purpose: 'any' }) : null;
-  if (match && !match.found) return { match };
-  const root = match ? elementOf(match.handle) : document;
+const facts = reading((element, { selectors, items }) => {
+  const root = element || document;
+  const block = element || document.body;
   let records = null;
   if (items) {
     try { records = deepAll(items, root).map((node) => ({ selected: selected({ root: node, selectors }), pairs: [...marked(node), ...labelled(node), ...natural(node)] })); } catch { records = { invalid: items }; }
   }
   const metas = Object.fromEntries([...document.querySelectorAll('meta[name], meta[property]')].map((meta) => [(meta.getAttribute('name') || meta.getAttribute('property')).replace(/^(og|twitter|product|article):/, ''), meta.content]));
   return {
-    match, selected: selected({ root, selectors: items ? {} : selectors }), records,
-    json_ld: match ? [] : jsonLd(), microdata: microdata().filter(Boolean),
-    tables: deepAll('table', root).slice(0, 20).map(grid), pairs: labelled(root === document ? document.body : root), marked: marked(root === document ? document.body : root),
-    natural: natural(root === document ? document.body : root), groups: repeated(root === document ? document.body : root), meta: metas, title: document.title, url: location.href,
+    selected: selected({ root, selectors: items ? {} : selectors }), records,
+    json_ld: element ? [] : jsonLd(), microdata: microdata().filter(Boolean),
+    tables: deepAll('table', root).slice(0, 20).map(grid), pairs: labelled(block), marked: marked(block), natural: natural(block), groups: repeated(block),
+    meta: metas, title: document.title, url: location.href,
   };
-}
+});
 
 const CAPTCHAS = [
   ['recaptcha', '.g-recaptcha, iframe[src*="recaptcha"], #recaptcha', 'textarea[name="g-recaptcha-response"]'],

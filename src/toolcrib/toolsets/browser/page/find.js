@@ -154,20 +154,17 @@ function ranked(query, purpose, exactly = false) {
   const wanted = parse(query);
   const list = [];
   const seen = new Set();
-  const consider = (element, penalty) => {
+  const consider = (element, rate) => {
     if (seen.has(element) || (exactly && !mayBe(element, wanted))) return;
     seen.add(element);
-    const points = score(element, wanted) - penalty;
+    const points = rate(element);
     if (points > 0.2) list.push({ element, points });
   };
-  for (const element of deepAll(CANDIDATES[purpose])) consider(element, 0);
+  for (const element of deepAll(CANDIDATES[purpose])) consider(element, (one) => score(one, wanted));
   if (purpose === 'click' || purpose === 'any') {
     for (const element of textElements(wanted)) {
       const target = element.closest('a[href], button, label, summary, [role=button], [role=link], [role=tab], [role=menuitem], [role=option]') || element;
-      if (seen.has(target) || (exactly && !mayBe(target, wanted))) continue;
-      seen.add(target);
-      const points = Math.min(0.97, likeness(wanted.whole, plain(textOf(target, 300)))) * (visible(target) ? 1 : 0.5) - 0.02;
-      if (points > 0.2) list.push({ element: target, points });
+      consider(target, (one) => Math.min(0.97, likeness(wanted.whole, plain(textOf(one, 300)))) * (visible(one) ? 1 : 0.5) - 0.02);
     }
   }
   const order = list.map((entry, index) => ({ ...entry, index, near: inViewport(entry.element) ? 0.004 : 0 }));
@@ -190,10 +187,10 @@ function textElements(wanted) {
   return [...found].filter((element) => !/^(SCRIPT|STYLE|NOSCRIPT|TEMPLATE|TITLE)$/.test(element.tagName));
 }
 
-function chosen(matches, by, points = 1) {
+function chosen(matches, by) {
   const shown = matches.filter(visible);
   const element = shown[0] || matches[0];
-  return { element, by, points, matches: matches.length, visible: shown.length > 0 };
+  return { element, by, matches: matches.length, visible: shown.length > 0 };
 }
 
 function look(target, purpose) {
@@ -249,7 +246,7 @@ function brief(element) {
 
 function nearest({ target, purpose }) {
   const text = target.replace(/^(css|xpath|text)=/, '');
-  const list = ranked(text, purpose === 'any' ? 'any' : purpose).slice(0, 5).map((entry) => entry.element);
+  const list = ranked(text, purpose).slice(0, 5).map((entry) => entry.element);
   const wider = list.length ? [] : ranked(text, 'any').slice(0, 5).map((entry) => entry.element);
   const rest = list.length + wider.length ? [] : deepAll(CANDIDATES[purpose]).filter(visible).slice(0, 5);
   return [...list, ...wider, ...rest].map(brief);

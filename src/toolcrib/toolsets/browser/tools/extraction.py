@@ -24,7 +24,7 @@ async def _read(
 ) -> tuple[dict[str, Any], Match | None]:
     """Ask the page in one go if the element is there already, and wait for it if it is not."""
     frame = session.page.main_frame
-    ask: dict[str, Any] = {"target": selector, "purpose": "any", **question}
+    ask: dict[str, Any] = {"target": selector, **question}
     if not selector or len(session.page.frames) == 1:
         answer: dict[str, Any] = await session.ask(frame, function, ask)
         found = answer.get("match")

@@ -137,9 +137,8 @@ def _option_index(options: list[list[Any]], wanted: str, match: Match) -> int:
     folded = wanted.strip().casefold()
     loose = [at for at, (value, label, _) in enumerate(options) if folded in (value.casefold(), label.casefold())]
     begun = [at for at, (_, label, _) in enumerate(options) if folded and label.casefold().startswith(folded)]
-    for found in (exact, loose, begun):
-        if found:
-            return found[0]
+    if found := exact + loose + begun:
+        return found[0]
     labels = [label for _, label, _ in options]
     raise BadInputError(
         f"the {match} has no option {wanted!r}; it has {', '.join(map(repr, labels[:20]))}",

@@ -154,15 +154,10 @@ async def scroll(
     match = await find_named(session, selector, timeout)
     frame = match.frame if match else session.page.main_frame
     question = {"handle": match.handle if match else "", "direction": direction, "amount": amount}
-    moved = await session.ask(frame, "scroll", question)
-    before, after = moved["before"], moved["after"]
-    return {
-        "before": before,
-        "after": after,
-        "moved": (before["x"], before["y"]) != (after["x"], after["y"]),
-        "at_end": after["at_end"],
-        "matched": told(match),
-    }
+    answer = await session.ask(frame, "scroll", question)
+    before, after = answer["before"], answer["after"]
+    moved = (before["x"], before["y"]) != (after["x"], after["y"])
+    return {"before": before, "after": after, "moved": moved, "at_end": after["at_end"], "matched": told(match)}
 
 
 @acts(
@@ -201,9 +196,7 @@ async def handle_dialog(
 
 @tool("resize(width=390, height=844)", returns="The size of the viewport before and after")
 async def resize(
-    session: BrowserSession,
-    width: Annotated[int, "Width in pixels"],
-    height: Annotated[int, "Height in pixels"],
+    session: BrowserSession, width: Annotated[int, "Width in pixels"], height: Annotated[int, "Height in pixels"]
 ) -> Data:
     """Change the size of the page's viewport."""
     if not (100 <= width <= 10000 and 100 <= height <= 10000):

@@ -43,15 +43,15 @@ _CONFIDENT = 0.6
 _PLACES = frozenset({"link", "button", "tab", "menuitem", "option", "treeitem", "a"})
 
 
-async def opened(session: BrowserSession, opening: Awaitable[Response | None], mark: int) -> Data:
+async def opened(session: BrowserSession, opening: Awaitable[Response | None]) -> Data:
     """What came of opening an address; raises if the address rules refused it, also at the end of a redirect."""
+    mark = len(session.happenings)
     try:
         response = await opening
     except playwright_error() as error:
         if refused := session.refusals_since(mark):
-            raise DomainDeniedError(
-                f"{refused[0]['url']} was not opened: {refused[0]['reason']}", **refused[0]
-            ) from None
+            first = refused[0]
+            raise DomainDeniedError(f"{first['url']} was not opened: {first['reason']}", **first) from None
         if "Download is starting" in str(error):
             return {"url": session.page.url, "title": await session.page.title(), "status": None, "download": True}
         raise
@@ -85,9 +85,8 @@ async def leading(session: BrowserSession, action: str = "") -> AsyncIterator[Jo
     if refused := session.refusals_since(mark):
         url = session.page.url
         if url.startswith("chrome-error:") or (url.startswith("http") and session.addresses.refusal_of_url(url)):
-            raise DomainDeniedError(
-                f"{journey.action} led to {refused[0]['url']}: {refused[0]['reason']}", **refused[0]
-            )
+            first = refused[0]
+            raise DomainDeniedError(f"{journey.action} led to {first['url']}: {first['reason']}", **first)
 
 
 @opens(
@@ -103,8 +102,7 @@ async def goto(
 ) -> Data:
     """Open an address in the current tab."""
     address = session.check_url(url)
-    mark = len(session.happenings)
-    return await opened(session, session.page.goto(address, wait_until=wait_until, timeout=timeout), mark)
+    return await opened(session, session.page.goto(address, wait_until=wait_until, timeout=timeout))
 
 
 @opens(
@@ -118,12 +116,11 @@ async def navigate(
     timeout: LoadTimeout = 30000,
 ) -> Data:
     """Follow the link, button or address that the words mean on this page."""
-    mark = len(session.happenings)
     if address := _ADDRESS.search(instruction):
         return {"followed": address.group(), "by": "address", **await goto(session, address.group().rstrip(".,;"))}
     page, words = session.page, instruction.lower().split()
     if len(words) <= 3 and (move := next((_MOVES[word] for word in words if word in _MOVES), "")):
-        return {"followed": move, "by": "history", **await opened(session, getattr(page, move)(timeout=timeout), mark)}
+        return {"followed": move, "by": "history", **await opened(session, getattr(page, move)(timeout=timeout))}
     choices = await _places(session, instruction)
     match = choices[0] if choices and choices[0].found["score"] >= _CONFIDENT else None
     by = "words"
@@ -169,14 +166,13 @@ def _undecided(choices: list[Match]) -> bool:
 
 async def _model_choice(session: BrowserSession, instruction: str, choices: list[Match]) -> Match | str | None:
     assert session.model is not None
-    links = await session.ask(
-        session.page.main_frame, "links", {"target": "", "contains": "", "limit": 100}, missing={}
-    )
+    question = {"target": "", "contains": "", "limit": 100}
+    links = (await session.ask(session.page.main_frame, "links", question, missing={"links": []}))["links"]
     material = {
         "instruction": instruction,
         "url": session.page.url,
         "candidates": [match.as_dict() for match in choices],
-        "links": links.get("links", []),
+        "links": links,
         "answer": "an object with 'handle' (of a candidate or link) or 'url'",
     }
     answer = await session.model("navigate", session.hidden.redact(material))
@@ -188,14 +184,13 @@ async def _model_choice(session: BrowserSession, instruction: str, choices: list
     for match in choices:
         if match.handle == handle:
             return match
-    link = next((link for link in links.get("links", []) if link["handle"] == handle), None)
-    return str(link["url"]) if link else None
+    return next((str(link["url"]) for link in links if link["handle"] == handle), None)
 
 
 async def _move(session: BrowserSession, move: str, where: str, timeout: float) -> dict[str, Any]:
-    tab, mark, url = session.tab, len(session.happenings), session.page.url
+    tab, url = session.tab, session.page.url
     before = tab.navigations
-    result = await opened(session, getattr(tab.page, move)(timeout=timeout), mark)
+    result = await opened(session, getattr(tab.page, move)(timeout=timeout))
     if tab.navigations == before and tab.page.url == url:
         raise NavigationError(f"there is no page to go {where} to from {url}", retryable=False)
     return {"from": url, **result}
@@ -216,7 +211,7 @@ async def forward(session: BrowserSession, timeout: LoadTimeout = 30000) -> Data
 @opens("refresh()", returns="The address, title and HTTP status after the reload")
 async def refresh(session: BrowserSession, timeout: LoadTimeout = 30000) -> Data:
     """Load the page anew."""
-    return await opened(session, session.page.reload(timeout=timeout), len(session.happenings))
+    return await opened(session, session.page.reload(timeout=timeout))
 
 
 @opens(
@@ -234,7 +229,7 @@ async def new_tab(
     session.tabs.current = session.tabs.of(await session.context.new_page())
     shown = {"url": "about:blank", "title": "", "status": None}
     if address:
-        shown = await opened(session, session.page.goto(address), len(session.happenings))
+        shown = await opened(session, session.page.goto(address))
     return {"tab": session.tab.id, **shown}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -89,8 +90,6 @@ async def block_resources(
     patterns: Annotated[list[str], "Addresses, as patterns with *"] = [],  # noqa: B006
 ) -> Data:
     """Do not load some resources, to be quick or quiet; without arguments, load everything again."""
-    from fnmatch import fnmatchcase
-
     context = session.context
     if session.blocker is not None:
         await context.unroute("**/*", session.blocker)

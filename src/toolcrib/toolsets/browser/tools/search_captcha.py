@@ -54,7 +54,7 @@ async def _page_search(session: BrowserSession, template: str, query: str) -> li
     before, mark = session.tabs.current, len(session.happenings)
     tab = session.tabs.current = session.tabs.of(await session.context.new_page())
     try:
-        await opened(session, tab.page.goto(address, wait_until="domcontentloaded"), mark)
+        await opened(session, tab.page.goto(address, wait_until="domcontentloaded"))
         return await _hits(session, tab.page)
     finally:
         session.tabs.current = before

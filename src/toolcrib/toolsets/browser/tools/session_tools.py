@@ -169,12 +169,8 @@ async def _fetch(session: BrowserSession, address: str, chosen: Any, timeout: fl
     suggested = _named(response.headers.get("content-disposition", "")) or unquote(urlsplit(response.url).path)
     path = chosen or free_name(session.files, suggested)
     path.write_bytes(body)
-    return {
-        "file": path.name,
-        "bytes": len(body),
-        "url": response.url,
-        "type": response.headers.get("content-type", ""),
-    }
+    content_type = response.headers.get("content-type", "")
+    return {"file": path.name, "bytes": len(body), "url": response.url, "type": content_type}
 
 
 def _named(disposition: str) -> str:
@@ -205,9 +201,5 @@ async def evaluate_javascript(
     except playwright_error() as error:
         line = str(error).splitlines()[0]
         raise BrowserError(f"the script failed: {line.partition(': ')[2] or line}") from None
-    return {"value": _plain(value), "matched": told(match)}
-
-
-def _plain(value: Any) -> Any:
-    """A script's value as JSON: what is none becomes its text."""
-    return json.loads(json.dumps(value, default=str))
+    plain = json.loads(json.dumps(value, default=str))  # what is not JSON becomes its text
+    return {"value": plain, "matched": told(match)}

@@ -43,18 +43,12 @@ async def snapshot(
     match = await find_named(session, selector, timeout)
     heading = f"{await session.page.title()} ({session.page.url})"
     room = max(max_tokens, 100) * _CHARACTERS_PER_TOKEN - len(heading) - 200
-    question = {
-        "root": match.handle if match else "",
-        "characters": room,
-        "page": page,
-        "interactiveOnly": interactive_only,
-    }
+    root = match.handle if match else ""
+    question = {"root": root, "characters": room, "page": page, "interactiveOnly": interactive_only}
     outline = await session.ask(match.frame if match else session.page.main_frame, "snapshot", question)
-    text, pages = outline["text"], outline["pages"]
+    text, pages, left_out = outline["text"], outline["pages"], 0
     if not match and outline["page"] == pages:
         text, left_out = await _with_frames(session, text, room, interactive_only)
-    else:
-        left_out = 0
     if outline["page"] < pages:
         text += f"\n... page {outline['page']} of {pages}; the rest with snapshot(page={outline['page'] + 1})"
     if left_out:
@@ -179,8 +173,5 @@ async def save_pdf(
     """Print the page to a PDF file."""
     path = for_writing(session.files, file, ".pdf")
     await session.page.pdf(path=path, landscape=landscape, print_background=background)
-    return {
-        "file": str(path.relative_to(session.files.resolve())),
-        "bytes": path.stat().st_size,
-        "url": session.page.url,
-    }
+    name = str(path.relative_to(session.files.resolve()))
+    return {"file": name, "bytes": path.stat().st_size, "url": session.page.url}
