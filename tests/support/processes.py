@@ -1,5 +1,6 @@
 """Start a program, wait until it answers, and be sure that it ends."""
 
+import random
 import shutil
 import socket
 import subprocess
@@ -8,6 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -56,10 +58,15 @@ def run(*command: str, timeout: float = 60) -> str:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that nobody listens at.
+
+    It lies below those that systems draw for outgoing connections: one of these could take it before the program binds.
+    """
+    while True:
+        port = random.SystemRandom().randrange(15_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def wait_for(

@@ -124,7 +124,7 @@ def _start_seaweedfs(folder: Path, stack: ExitStack) -> str:
     program = Program(command, folder / "weed.log")
     stack.callback(program.kill)
     wait_for(lambda: answers(f"http://127.0.0.1:{ports['master.port']}/dir/assign"), program)
-    wait_for(lambda: accepts(ports["s3.port"]), program)
+    wait_for(lambda: all(map(accepts, ports.values())), program)
     return f"http://127.0.0.1:{ports['s3.port']}"
 
 

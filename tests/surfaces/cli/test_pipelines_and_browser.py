@@ -164,6 +164,7 @@ def test_the_settings_file_names_the_browser(cli: Cli, site: str, home: Path, mo
     """For a pipeline, a session, and a browser tool that is kept or not."""
     (home / "toolcrib.toml").write_text('chromium = "/nowhere/chromium"')
     monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(home))
+    monkeypatch.delenv("TOOLCRIB_CHROMIUM", raising=False)
     told = "the browser '/nowhere/chromium' is not installed"
     assert told in cli("pipeline", "check", pipeline(site, "playwright", "parsel")).out
     assert told in cli("browser").err
