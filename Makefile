@@ -48,7 +48,6 @@ nightly: venv parts ## every test, in an order drawn anew, with new examples for
 
 check: venv ## lint, format, types, architecture, dead code, dependencies
 	$(BIN)/ruff check $(CODE)
-	$(BIN)/ruff check --preview --select PLC2701 $(CODE) # private names that are imported from elsewhere
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
 	$(BIN)/pyright
