@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from toolcrib.core.addresses import AddressRules
 from toolcrib.core.errors import MissingConfigError, MissingDependencyError, ToolcribError
@@ -26,8 +26,10 @@ Out = TypeVar("Out", bound=Item)
 Secrets = Callable[[str], "str | None"]
 
 
-class BrickConfig(BaseModel, frozen=True, extra="forbid"):
+class BrickConfig(BaseModel):
     """The settings of a brick; an unknown one is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class StepContext:
