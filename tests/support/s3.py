@@ -120,7 +120,7 @@ def _start_seaweedfs(folder: Path, stack: ExitStack) -> str:
     servers = ("master", "volume", "filer", "s3")
     ports = {name: free_port() for server in servers for name in (f"{server}.port", f"{server}.port.grpc")}
     command = [str(_weed()), "server", "-s3", f"-s3.config={identities}", f"-dir={folder}", "-volume.max=10000"]
-    command += ["-s3.port.iceberg=0", "-s3.port.lance=0"]  # fixed ports: the second server on a machine would die of them
+    command += ["-s3.port.iceberg=0", "-s3.port.lance=0"]  # fixed ports: a second server would die of them
     command += ["-ip=127.0.0.1", "-ip.bind=127.0.0.1", *(f"-{name}={port}" for name, port in ports.items())]
     program = Program(command, folder / "weed.log")
     stack.callback(program.kill)
