@@ -60,7 +60,7 @@ def wrong_bundles() -> dict[str, tuple[bytes, str]]:
         "spec is a list": (bundle(spec="[]"), "must hold a JSON object, not a list"),
         "spec is not utf-8": (bundle(spec=b'{"a": "\xff"}'), "'spec.json' in the bundle is not UTF-8"),
         "spec is deep": (bundle(spec=nested_json), "nested more than 90 deep"),
-        "spec is very deep": (bundle(spec="[" * 4000 + "]" * 4000), "it is nested too deep"),
+        "spec is very deep": (bundle(spec="[" * 4000 + "]" * 4000), "it is nested "),
         "spec has NaN": (bundle(spec='{"a": NaN}'), "nan is not a JSON number (at 'a')"),
         "spec has infinity": (bundle(spec='{"a": 1e999}'), "inf is not a JSON number"),
         "spec has a huge integer": (bundle(spec='{"a": 1' + "0" * 34 + "}"), "more than 34 digits"),
