@@ -92,6 +92,11 @@ def test_equal_keys_are_refused_if_wanted() -> None:
         read_json('[{"b": {"a": 1, "a": 2}}]', unique_keys=True)
 
 
+class Unshown:
+    def __repr__(self) -> str:
+        raise ZeroDivisionError
+
+
 def test_any_value_becomes_json() -> None:
     loop: list[Any] = []
     loop.append(loop)
@@ -101,4 +106,6 @@ def test_any_value_becomes_json() -> None:
         "inf": "-Infinity", "says": "NaN", "raw": "_w==", "half": "?", "kind": "<class 'int'>", "set": [1], "1": [2],
     }  # fmt: skip
     assert as_json(loop) == "[[...]]"
+    assert as_json({"odd": Unshown(), "n": 1}) == {"odd": "<Unshown that cannot be shown>", "n": 1}
+    assert as_json([10**5000]) == "<list that cannot be shown>"
     assert check_json(told) is told

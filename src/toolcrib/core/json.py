@@ -60,7 +60,7 @@ def as_json(value: Any) -> Any:
     try:
         text = json.dumps(jsonable, ensure_ascii=False)
     except (ValueError, RecursionError):
-        return _too_deep(value)
+        return _described(value)
     if _ODD_NUMBER.search(text) or not is_unicode(text):
         return json.loads(encodable(text), parse_constant=str)
     return jsonable
@@ -69,17 +69,19 @@ def as_json(value: Any) -> Any:
 def jsonable_of(value: Any) -> Any:
     """``value`` made of the kinds that JSON has, though perhaps with text or numbers that it lacks."""
     try:
-        return to_jsonable_python(value, bytes_mode="base64", fallback=repr)
-    except (ValueError, TypeError, RecursionError):
-        return _too_deep(value)
+        return to_jsonable_python(value, bytes_mode="base64", fallback=_described)
+    except Exception:  # noqa: BLE001 - a stranger's object may raise anything when it is looked at
+        return _described(value)
 
 
-def _too_deep(value: Any) -> str:
-    """What stands for a value that holds itself, or nests deeper than anybody can follow."""
+def _described(value: Any) -> str:
+    """What stands for a value that JSON cannot hold: its ``repr``, if it has one."""
     try:
         return encodable(repr(value))
     except RecursionError:
-        return f"a {type(value).__name__} that is nested too deep"
+        return f"<{type(value).__name__} that is nested too deep>"
+    except Exception:  # noqa: BLE001 - as above
+        return f"<{type(value).__name__} that cannot be shown>"
 
 
 def encodable(text: str) -> str:
