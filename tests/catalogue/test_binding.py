@@ -75,11 +75,12 @@ async def test_a_python_reference_runs(settings: Settings, arithmetic: str, attr
 
 async def test_the_catalogue_decides_on_isolation_and_deadline(settings: Settings, arithmetic: str) -> None:
     catalogue = open_memory(settings, python_modules=[arithmetic])
-    catalogue.publish(bound(python=f"{arithmetic}:process_id").with_changes(isolation="process", timeout_seconds=4))
-    tool = catalogue.tool("add")
-    assert await tool.execute({"a": 0, "b": 0}) != os.getpid()
+    spec = bound(python=f"{arithmetic}:process_id").with_changes(isolation="process", timeout_seconds=60)
+    catalogue.publish(spec)
+    assert await catalogue.tool("add").execute({"a": 0, "b": 0}) != os.getpid()
+    catalogue.publish(spec.with_changes(name="hurried", timeout_seconds=0.5))
     with pytest.raises(ToolTimeoutError) as caught:
-        await tool.execute({"a": 30, "b": 0})
+        await catalogue.tool("hurried").execute({"a": 30, "b": 0})
     assert not caught.value.still_running
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.waiting import until
 from tests.toolsets.browser.conftest import Agent
 from tests.toolsets.browser.pages import Web
 
@@ -119,8 +120,9 @@ async def test_download_file_by_click_and_by_address(agent: Agent, web: Web, tmp
 async def test_any_click_that_downloads_is_told(agent: Agent, web: Web) -> None:
     await agent("goto", url=f"{web.url}/downloads")
     await agent("click", selector="Download the report")
-    await agent("wait", seconds=0.3)
-    assert [event["file"] for event in agent.session.happenings if event["kind"] == "download"] == ["report.csv"]
+    happened = agent.session.happenings
+    await until(lambda: "download" in [event["kind"] for event in happened])
+    assert [event["file"] for event in happened if event["kind"] == "download"] == ["report.csv"]
     opened = await agent("goto", url=f"{web.url}/report.csv")
     assert opened["download"] is True
 

@@ -217,7 +217,7 @@ async def test_trace_and_video(chromium: Chromium, web: Web, tmp_path: Path, age
         agent = agent_of(session)
         await agent("goto", url=web.url)
         await agent("click", selector="Count")
-        await agent("wait", seconds=0.5)
+        await until(lambda: session.films["t1"].close())
     with zipfile.ZipFile(tmp_path / "trace-film.zip") as trace:
         assert any(name.endswith(".trace") for name in trace.namelist())
     film = (tmp_path / "video-film-t1.avi").read_bytes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
+from tests.support.waiting import until
 from tests.toolsets.browser.conftest import Agent
 from tests.toolsets.browser.pages import Web
 
@@ -16,12 +17,12 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 async def test_wait_is_never_longer_than_half_a_minute(agent: Agent, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     assert system.LONGEST_WAIT == 30
     done = await agent("wait", seconds=0.2)
-    assert 200 <= done["waited_ms"] < 2000
+    assert done["waited_ms"] >= 200
     assert done["clamped"] is False
     monkeypatch.setattr(system, "LONGEST_WAIT", 0.1)
     done = await agent("wait", seconds=60)
     assert done["clamped"] is True
-    assert done["waited_ms"] < 2000
+    assert done["waited_ms"] < 60_000
     monkeypatch.undo()
     await agent("goto", url=f"{web.url}/spa")
     await agent("click", selector="Settings")
@@ -32,7 +33,7 @@ async def test_wait_for_selector(agent: Agent, web: Web) -> None:
     await agent("goto", url=f"{web.url}/spa")
     await agent("click", selector="Settings")
     assert (await agent("wait_for_selector", selector="#late"))["matched"]["name"] == "Save settings"
-    assert (await agent("wait_for_selector", selector="#late", state="attached"))["waited_ms"] < 1000
+    assert (await agent("wait_for_selector", selector="#late", state="attached"))["matched"]["selector"] == "#late"
     result = await agent.try_("wait_for_selector", selector="#late", state="hidden", timeout=200)
     assert result.error_code == "timeout"
     await agent.js("setTimeout(() => late.remove(), 200)")
@@ -75,7 +76,7 @@ async def test_wait_for_network_idle(agent: Agent, web: Web) -> None:
     await agent.js("void fetch('/slow?ms=700').then((r) => r.text()).then(() => { document.title = 'fetched' })")
     assert (await agent("wait_for_network_idle"))["idle"] is True
     assert await agent.js("document.title") == "fetched"
-    await agent.js("void setInterval(() => fetch('/api/user?' + Math.random()), 50)")
+    await agent.js("void fetch('/slow?ms=3000')")
     assert (await agent.try_("wait_for_network_idle", timeout=900)).error_code == "timeout"
 
 
@@ -128,8 +129,13 @@ async def test_debug(agent: Agent, web: Web) -> None:
 
 async def test_highlight(agent: Agent, web: Web) -> None:
     await agent("goto", url=web.url)
-    done = await agent("highlight", selector="Count", color="blue", seconds=0.3)
+    await agent.js("counter.style.outline = 'dotted'")
+    await agent("highlight", selector="Count", seconds=0.1)
+
+    async def as_before() -> bool:
+        return bool(await agent.js("counter.style.outline") == "dotted")
+
+    await until(as_before)
+    done = await agent("highlight", selector="Count", color="blue")
     assert done["box"]["width"] > 0
     assert await agent.js("counter.style.outlineColor") == "blue"
-    await agent("wait", seconds=0.5)
-    assert await agent.js("counter.style.outline") == ""
