@@ -17,6 +17,7 @@ from tests.support.chromium import find_chromium
 from tests.support.mongo import MongoCluster, find_mongod
 from tests.support.newcomer import newcomer_environment
 from tests.support.stores import STORES
+from tests.support.waiting import PATIENCE
 
 # A law that holds slowly on a busy machine holds. `make test` tries the same examples every time, `make nightly`
 # (HYPOTHESIS_PROFILE=explore) new ones, and ten times as many; it keeps what fails, and prints how to repeat it.
@@ -63,9 +64,9 @@ def mongod() -> Path:
 
 @pytest.fixture(scope="session")
 def mongo_url(mongod: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A one-node replica set."""
+    """A one-node replica set that is always there: whoever asks it waits as long as a busy machine takes."""
     with MongoCluster(mongod, tmp_path_factory.mktemp("mongo"), nodes=1) as cluster:
-        yield cluster.url
+        yield f"{cluster.url}&serverSelectionTimeoutMS={PATIENCE * 1000:.0f}"
 
 
 @pytest.fixture

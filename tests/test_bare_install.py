@@ -54,7 +54,7 @@ def test_define_register_run_and_keep_need_no_extra() -> None:
 import asyncio, tempfile
 from toolcrib import ToolRegistry, open_catalogue, tool
 
-@tool(timeout_seconds=5)
+@tool(timeout_seconds=60)
 def add(a: int, b: int = 1) -> int:
     '''Add.
 

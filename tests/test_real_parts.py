@@ -16,7 +16,7 @@ from pymongo.errors import PyMongoError
 from tests.support import s3
 from tests.support.mongo import MongoCluster
 from tests.support.processes import Program, wait_for
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 Documents = MongoClient[dict[str, object]]
 
@@ -39,7 +39,8 @@ def test_each_mongo_test_has_its_own_database(mongo_database_url: str) -> None:
 
 @pytest.mark.timeout(180)
 def test_a_majority_write_outlives_its_primary(mongo_cluster: MongoCluster) -> None:
-    with Documents(mongo_cluster.url, w="majority") as client:
+    # Given a time, the driver tries as often as it takes; otherwise twice, and a new primary may step down at once.
+    with Documents(mongo_cluster.url, w="majority", timeoutMS=60_000) as client:
         client.parts.tools.insert_one({"_id": "before"})
         dead = mongo_cluster.kill_primary()
         client.parts.tools.insert_one({"_id": "after"})
@@ -53,7 +54,9 @@ def test_a_majority_write_outlives_its_primary(mongo_cluster: MongoCluster) -> N
 
 async def test_chromium_opens_a_page(chromium_path: str) -> None:
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=chromium_path, args=["--no-sandbox"])
+        browser = await playwright.chromium.launch(
+            executable_path=chromium_path, args=["--no-sandbox"], timeout=PATIENCE * 1000
+        )
         page = await browser.new_page()
         await page.goto("data:text/html,<h1>Toolcrib</h1>")
         assert await page.inner_text("h1") == "Toolcrib"

@@ -15,7 +15,7 @@ from toolcrib.core.tool import Runner, Tool
 from toolcrib.ports import AuditEvent, Decision, PolicyRequest
 
 
-@tool(timeout_seconds=5)
+@tool(timeout_seconds=60)
 async def add(a: int, b: int = 1) -> int:
     """Add."""
     return a + b
@@ -90,7 +90,7 @@ async def test_a_deadline_is_a_result_that_says_whether_it_still_runs() -> None:
     @tool(timeout_seconds=0.02)
     async def wait() -> None:
         """Wait."""
-        await asyncio.sleep(5)
+        await asyncio.sleep(60)
 
     result = await ToolRegistry([wait]).execute("wait")
     assert failing(result)[0] == "timeout"
@@ -192,7 +192,7 @@ async def test_a_crash_leaves_its_own_event() -> None:
     async def wait() -> None:
         """Wait."""
         started.set()
-        await asyncio.sleep(5)
+        await asyncio.sleep(60)
 
     task = asyncio.create_task(ToolRegistry([wait], audit=audit).execute("wait"))
     await started.wait()

@@ -6,6 +6,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from toolcrib.adapters.blobs import open_blobs
 from toolcrib.adapters.stores.sqlite import SqliteStore
 from toolcrib.catalogue.bundles import collect_orphans
@@ -33,6 +35,7 @@ for number in range(begin, begin + 100_000):
 """
 
 
+@pytest.mark.timeout(400)  # a slow disk may take a second for each write
 def test_everything_acknowledged_is_there_and_complete_after_kill_9(tmp_path: Path) -> None:
     acknowledged: list[int] = []
     for attempt in range(4):

@@ -15,7 +15,7 @@ class Greet(BaseTool):
     """Greet somebody."""
 
     tags = ("demo",)
-    timeout_seconds = 2.0
+    timeout_seconds = 60.0
 
     def __init__(self, greeting: str = "Hello") -> None:
         self.greeting = greeting
@@ -34,7 +34,7 @@ class Described(BaseTool):
 async def test_a_class_or_an_instance_becomes_a_tool() -> None:
     made = as_tool(Greet)
     assert (made.name, made.spec.description, made.spec.tags) == ("greet", "Greet somebody.", ("demo",))
-    assert made.spec.timeout_seconds == 2.0
+    assert made.spec.timeout_seconds == 60.0
     assert made.spec.parameters["required"] == ["who"]
     assert await made.execute({"who": "Ann"}) == "Hello, Ann."
     assert await as_tool(Greet("Hi")).execute({"who": "Ann", "polite": False}) == "Hi, Ann!"

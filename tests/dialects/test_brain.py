@@ -212,6 +212,7 @@ for number in range(5):
 """
 
 
+@pytest.mark.timeout(400)  # a slow disk may take a second for each write
 def test_twelve_programs_adding_at_once_lose_nothing(registry: ToolRegistry):
     programs = [subprocess.Popen([sys.executable, "-c", _ADD, registry.path, str(number)]) for number in range(12)]
 
@@ -220,7 +221,7 @@ def test_twelve_programs_adding_at_once_lose_nothing(registry: ToolRegistry):
             json.loads(registry.path.read_bytes())  # never half a file
         return all(program.poll() is not None for program in programs)
 
-    wait_until(all_ended, 100)
+    wait_until(all_ended, 350)
     assert [program.returncode for program in programs] == [0] * 12
     assert len(registry) == 60
 

@@ -90,7 +90,7 @@ class Reader:
         assert self.status == 0, f"the command before {where} ended with {self.status}"
         shell = ["bash", "-c", command.line]
         done = subprocess.run(
-            shell, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60
+            shell, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=100
         )
         self.status = done.returncode
         if expected.strip():

@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any, Self
 
 from pymongo import MongoClient
-from pymongo.errors import PyMongoError
+from pymongo.errors import OperationFailure, PyMongoError
 
 from tests.support.processes import Program, free_port, wait_for
 
-ELECTION_TIMEOUT_MS = 1000
+ELECTION_TIMEOUT_MS = 3000
+"""Longer than a node of a busy machine is silent: secondaries that hear nothing depose a primary that is well."""
+_ALREADY_INITIALIZED = 23
 
 
 def find_mongod() -> Path | None:
@@ -55,7 +57,7 @@ class MongoCluster:
         try:
             for node in range(len(self.ports)):
                 self.restart(node)
-            self._ask(0, "replSetInitiate", self._config())
+            wait_for(self._initiate, *self._programs.values(), swallow=(PyMongoError,))
             self.wait_for_primary()
         except BaseException:
             self.close()
@@ -88,10 +90,19 @@ class MongoCluster:
         for node, program in self._programs.items():
             if not program.alive:
                 self.restart(node)
-        wait_for(self._whole, timeout=60, swallow=(PyMongoError,))
+        wait_for(self._whole, timeout=90, swallow=(PyMongoError,))
 
-    def wait_for_primary(self, timeout: float = 30) -> int:
+    def wait_for_primary(self, timeout: float = 60) -> int:
         return wait_for(self._primary, timeout=timeout, swallow=(PyMongoError,)) - 1
+
+    def _initiate(self) -> bool:
+        """Found the replica set; a busy node may miss the first question, and an answer may get lost."""
+        try:
+            self._ask(0, "replSetInitiate", self._config())
+        except OperationFailure as error:
+            if error.code != _ALREADY_INITIALIZED:
+                raise
+        return True
 
     def _primary(self) -> int:
         """The primary's number counted from one, zero for none."""
@@ -114,5 +125,5 @@ class MongoCluster:
 
 def _ask(port: int, command: str, value: Any = 1) -> dict[str, Any]:
     client: MongoClient[dict[str, Any]]
-    with MongoClient("127.0.0.1", port, directConnection=True, serverSelectionTimeoutMS=500) as client:
+    with MongoClient("127.0.0.1", port, directConnection=True, serverSelectionTimeoutMS=5000) as client:
         return client.admin.command(command, value)

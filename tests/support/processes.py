@@ -1,5 +1,6 @@
 """Start a program, wait until it answers, and be sure that it ends."""
 
+import os
 import random
 import shutil
 import socket
@@ -57,24 +58,33 @@ def run(*command: str, timeout: float = 60) -> str:
     return done.stdout
 
 
+_given: set[int] = set()
+
+
 def free_port() -> int:
-    """A port that nobody listens at.
+    """A port that nobody listens at, and that no other test is given.
 
     It lies below those that systems draw for outgoing connections: one of these could take it before the program binds.
+    Each worker of the tests draws from ports of its own.
     """
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     while True:
-        port = random.SystemRandom().randrange(15_000, 32_000)
+        port = random.SystemRandom().randrange(15_000 + worker, 32_000, workers)
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
-            return port
+            if port not in _given:
+                _given.add(port)
+                return port
 
 
 def wait_for(
-    probe: Callable[[], T], *programs: Program, timeout: float = 30, swallow: tuple[type[Exception], ...] = (OSError,)
+    probe: Callable[[], T], *programs: Program, timeout: float = 60, swallow: tuple[type[Exception], ...] = (OSError,)
 ) -> T:
     """Call `probe` until it answers something true; a program that ended meanwhile is an error at once."""
     deadline = time.monotonic() + timeout
     while True:
+        late = time.monotonic() > deadline
         try:
             if answer := probe():
                 return answer
@@ -83,7 +93,7 @@ def wait_for(
         for program in programs:
             if not program.alive:
                 raise RuntimeError(f"a program ended too soon, {program.explain()}")
-        if time.monotonic() > deadline:
+        if late:
             raise TimeoutError("\n".join(program.explain() for program in programs))
         time.sleep(0.05)
 
@@ -102,14 +112,14 @@ def running(words: str) -> list[str]:
 
 
 def accepts(port: int) -> bool:
-    with socket.create_connection(("127.0.0.1", port), timeout=1):
+    with socket.create_connection(("127.0.0.1", port), timeout=5):
         return True
 
 
 def answers(url: str) -> bool:
     """Does a GET succeed?"""
     try:
-        with urllib.request.urlopen(url, timeout=1):
+        with urllib.request.urlopen(url, timeout=5):
             return True
     except urllib.error.HTTPError as refusal:
         refusal.close()

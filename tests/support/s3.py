@@ -102,7 +102,7 @@ def _start_ceph(folder: Path, stack: ExitStack) -> str:
     wait_for(lambda: json.loads(run("ceph", *common, "osd", "stat", "-f", "json"))["num_up_osds"], monitor, storage)
 
     user = ["user", "create", "--uid=tests", "--display-name=tests"]
-    run("radosgw-admin", *common, *user, f"--access-key={ACCESS_KEY}", f"--secret-key={SECRET_KEY}", timeout=15)
+    run("radosgw-admin", *common, *user, f"--access-key={ACCESS_KEY}", f"--secret-key={SECRET_KEY}", timeout=40)
     gateway = launch("radosgw", "--name", "client.rgw")
     wait_for(lambda: accepts(gateway_port), gateway)
     return f"http://127.0.0.1:{gateway_port}"

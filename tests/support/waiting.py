@@ -5,7 +5,7 @@ import inspect
 import time
 from collections.abc import Callable
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 """Far more than anything takes, also on a busy machine."""
 
 
@@ -13,10 +13,11 @@ async def until(happened: Callable[[], object], seconds: float = PATIENCE) -> No
     """Return as soon as ``happened()``, which may be a coroutine, is true; AssertionError if it is not in time."""
     deadline = time.monotonic() + seconds
     while True:
+        late = time.monotonic() > deadline  # before the question: who was asleep in between still asks once more
         answer = happened()
         if await answer if inspect.isawaitable(answer) else answer:
             return
-        if time.monotonic() > deadline:
+        if late:
             raise AssertionError(f"nothing happened within {seconds:g} s")
         await asyncio.sleep(0.01)
 
@@ -24,7 +25,10 @@ async def until(happened: Callable[[], object], seconds: float = PATIENCE) -> No
 def wait_until(happened: Callable[[], object], seconds: float = PATIENCE) -> None:
     """As :func:`until`, where there is no event loop."""
     deadline = time.monotonic() + seconds
-    while not happened():
-        if time.monotonic() > deadline:
+    while True:
+        late = time.monotonic() > deadline
+        if happened():
+            return
+        if late:
             raise AssertionError(f"nothing happened within {seconds:g} s")
         time.sleep(0.01)

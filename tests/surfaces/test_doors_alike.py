@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from tests.surfaces.http.running import RunningService
 
@@ -25,7 +24,7 @@ from toolcrib.settings import load_settings
 CODE = '''
 from toolcrib import tool
 
-@tool(timeout_seconds=10)
+@tool(timeout_seconds=60)
 async def add(a: int, b: int = 1) -> int:
     """Add two numbers."""
     return a + b
@@ -124,7 +123,7 @@ class Shell:
 
 class Rest:
     def __init__(self, service: RunningService) -> None:
-        self.client = httpx.Client(base_url=service.url)
+        self.client = service.client()
 
     def get(self, name: str) -> str | None:
         answer = self.client.get(f"/tools/{name}")
@@ -149,7 +148,7 @@ class Rest:
 
 class Graph:
     def __init__(self, service: RunningService) -> None:
-        self.client = httpx.Client(base_url=service.url)
+        self.client = service.client()
 
     def ask(self, text: str, **variables: Any) -> Any:
         answer = self.client.post("/graphql", json={"query": text, "variables": variables}).json()

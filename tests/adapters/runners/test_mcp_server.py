@@ -63,7 +63,7 @@ def server_url(script: Path) -> Iterator[str]:
     port = free_port()
     program = Program([sys.executable, str(script), str(port)], script.with_suffix(".log"))
     try:
-        wait_for(lambda: accepts(port), program)
+        wait_for(lambda: accepts(port), program, timeout=100)
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
         program.kill()

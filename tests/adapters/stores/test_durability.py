@@ -22,6 +22,7 @@ def writer(kind: str, path: Path, programs: int, count: int) -> "subprocess.Pope
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.timeout(400)  # a slow disk may take a second for each write
 @pytest.mark.parametrize("kind", OPENERS)
 def test_kill_9_loses_nothing_that_was_acknowledged(kind: str, tmp_path: Path):
     path = tmp_path / "tools"
@@ -45,6 +46,7 @@ def test_kill_9_loses_nothing_that_was_acknowledged(kind: str, tmp_path: Path):
     print(f"{kind}: {len(acknowledged)} acknowledged, none missing")
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("kind", OPENERS)
 def test_twelve_programs_at_once_lose_nothing(kind: str, tmp_path: Path):
     path = tmp_path / "tools"
@@ -56,7 +58,7 @@ def test_twelve_programs_at_once_lose_nothing(kind: str, tmp_path: Path):
             seen.append(reader.count(ALL))  # never half a file
             return programs.poll() is not None
 
-        wait_until(ended, 100)
+        wait_until(ended, 350)
         assert seen == sorted(seen), "never fewer than before"
         assert programs.stdout is not None
         acknowledged = programs.stdout.read().split()
@@ -69,6 +71,7 @@ def test_twelve_programs_at_once_lose_nothing(kind: str, tmp_path: Path):
     reader.close()
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("kind", OPENERS)
 def test_many_may_open_a_new_store_at_once(kind: str, tmp_path: Path):
     with writer(kind, tmp_path / "tools", 12, 1) as programs:

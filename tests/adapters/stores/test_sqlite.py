@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from tests.adapters.stores.specs import tool
+from tests.support.waiting import PATIENCE
 
 import toolcrib
 from toolcrib.adapters.sqlite import connect
@@ -195,7 +196,7 @@ def test_a_damaged_file_is_said_in_one_sentence(path: Path):
     size = path.stat().st_size
     with path.open("r+b") as file:
         file.seek(8192)
-        file.write(os.urandom(size - 8192))
+        file.write(random.Random(1).randbytes(size - 8192))
     with pytest.raises(StoreError) as caught, SqliteStoreOpen(path) as store:
         store.query(ALL)
     assert str(path) in str(caught.value)
@@ -284,14 +285,14 @@ def test_readers_do_not_wait_for_a_writer(store: SqliteStore, path: Path):
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("UPDATE tool_data SET version = 99")
         holding.set()
-        release.wait(20)
+        release.wait()
         connection.execute("ROLLBACK")
         connection.close()
 
     holder = Thread(target=hold)
     holder.start()
     try:
-        assert holding.wait(10)
+        assert holding.wait(PATIENCE)
         record = store.get("a")
         assert record is not None
         assert record.version == 1

@@ -22,6 +22,7 @@ store.close()
 """
 
 
+@pytest.mark.timeout(400)  # a slow disk may take a second for each write
 def test_every_commit_is_noticed(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "tools.db")
     other = SqliteStore(tmp_path / "tools.db")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import typer.main
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 from tests.surfaces.cli.conftest import BIN, Cli, one_sentence
 
 from toolcrib.surfaces.cli import app as application
@@ -55,7 +55,7 @@ def terminal(*command: str | Path, feed: bytes = b"", columns: int = 100, **vari
             if not piece:
                 break
             shown += piece
-        process.wait(timeout=30)
+        process.wait(timeout=PATIENCE)
     os.close(primary)
     return process.returncode, re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
 
@@ -96,7 +96,7 @@ def test_a_description_cannot_steer_the_terminal(cli: Cli, home: Path):
                     shown += os.read(primary, 4096)
                 except OSError:
                     break
-            assert process.wait(timeout=30) == 0
+            assert process.wait(timeout=PATIENCE) == 0
         os.close(primary)
         assert b"\x1b]0;" not in shown
         assert b"\x1b[2J" not in shown
@@ -130,7 +130,7 @@ def test_an_interrupt_ends_quietly(home: Path):
             writing = os.open(fifo, os.O_WRONLY)  # returns when the program is about to read
             wait_until(lambda: sleeps_over(process.pid, fifo))
             process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=30)
+            _, err = process.communicate(timeout=PATIENCE)
             os.close(writing)
         finally:
             process.kill()

@@ -39,12 +39,16 @@ def wipe(folder: str) -> str:
     """Wipe a folder."""
     return f"wiped {folder}"
 
+@tool(isolation="process", timeout_seconds=60)
+def apart(asleep: bool) -> str:
+    """Run in a process of its own."""
+    return "asleep" if asleep else "awake"
+
 @tool(isolation="process", timeout_seconds=0.5)
-def endless(forever: bool) -> str:
+def endless() -> None:
     """Never end."""
-    while forever:
+    while True:
         pass
-    return "ended"
 '''
 
 
@@ -67,7 +71,7 @@ def plugins(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ('add --arguments {"a":40} --b 1', 41),
         ("joined --words a --words b --upper", "A-B"),
         ('joined --words ["x","y"] --sign +', "x+y"),
-        ("endless --no-forever", "ended"),
+        ("apart --no-asleep", "awake"),
     ],
 )  # fmt: skip
 def test_a_tool_is_run_with_typed_arguments(cli: Cli, line: str, result: object):
@@ -87,7 +91,7 @@ def test_a_tool_is_run_with_typed_arguments(cli: Cli, line: str, result: object)
         ("add --arguments {", 4, "--arguments is not JSON"),
         ("broken", 1, "tool 'broken' failed: RuntimeError: it broke"),
         ("wipe --folder /", 5, "'wipe' is 'dangerous'"),
-        ("endless --forever", 1, "passed its deadline of 0.5 s; it was stopped"),
+        ("endless", 1, "passed its deadline of 0.5 s; it was stopped"),
         ("ad --a 1", 3, "did you mean 'add'"),
     ],
 )

@@ -5,13 +5,14 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
 import httpx
 from tests.support.newcomer import newcomer_environment
 from tests.support.processes import free_port
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 _PROGRAM = Path(sys.executable).with_name("toolcrib")
 _DIE_WITH_US = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
@@ -46,12 +47,16 @@ class RunningService:
             self.wait_ready()
         return self
 
-    def wait_ready(self, seconds: float = 60) -> None:
+    def wait_ready(self, seconds: float = PATIENCE) -> None:
         try:
             wait_until(lambda: self.process.poll() is not None or self.answers("/readyz"), seconds)
             assert self.process.poll() is None
         except AssertionError:
             raise RuntimeError(f"the service did not start:\n{self.log_text()}") from None
+
+    def client(self) -> httpx.Client:
+        """A client that waits as long as a busy machine takes."""
+        return httpx.Client(base_url=self.url, timeout=PATIENCE)
 
     def answers(self, path: str) -> bool:
         """Does a GET succeed?"""
@@ -69,24 +74,32 @@ class RunningService:
         return self.log.read_text(errors="replace")
 
     def kill(self) -> None:
+        """All of it is dead when this returns: a worker that lingers would hold the port."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
+        wait_until(self.ended)
 
-    def stop(self, seconds: float = 40) -> int:
+    def stop(self, seconds: float = PATIENCE) -> int:
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(seconds)
 
+    def ended(self) -> bool:
+        """Whether none of its processes lives."""
+        return not any(self._living())
+
     def memory(self) -> int:
         """Resident bytes of all its processes."""
-        total = 0
+        return sum(int(fields[21]) * os.sysconf("SC_PAGE_SIZE") for fields in self._living())
+
+    def _living(self) -> Iterator[list[str]]:
+        """What the system says of each of its processes; one that has ended and that nobody has asked about is dead."""
         for status in Path("/proc").glob("[0-9]*/stat"):
             try:
                 fields = status.read_text().rpartition(")")[2].split()
             except OSError:
                 continue
-            if int(fields[2]) == self.process.pid:
-                total += int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
-        return total
+            if int(fields[2]) == self.process.pid and fields[0] not in "ZX":
+                yield fields
 
     def __enter__(self) -> Self:
         return self.start()

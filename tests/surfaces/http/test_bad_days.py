@@ -17,11 +17,11 @@ from pymongo import MongoClient
 from tests.support.mongo import MongoCluster
 from tests.support.processes import free_port
 from tests.support.receiver import Received, receiving
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 from tests.surfaces.http.bundles import SPEC, bundle, code_zip, large_code
 from tests.surfaces.http.running import RunningService
 
-pytestmark = pytest.mark.xdist_group("service-process")
+pytestmark = [pytest.mark.xdist_group("service-process"), pytest.mark.timeout(300)]  # a disk may be slow
 
 PROGRAM = str(Path(sys.executable).with_name("toolcrib"))
 UPLOADS = int(os.environ.get("CRASH_UPLOADS", "60"))
@@ -41,7 +41,7 @@ class Uploaders:
             thread.start()
 
     def _work(self) -> None:
-        with httpx.Client(base_url=self._url, timeout=60) as client:
+        with httpx.Client(base_url=self._url, timeout=2 * PATIENCE) as client:
             while True:
                 with self._lock:
                     number = next(self._numbers, None)
@@ -59,7 +59,7 @@ class Uploaders:
                     self.refused.append(answer.text)
 
     def wait_for(self, count: int) -> None:
-        wait_until(lambda: len(self.acknowledged) >= count, 100)
+        wait_until(lambda: len(self.acknowledged) >= count, 2 * PATIENCE)
 
     def join(self) -> None:
         for thread in self._threads:
@@ -79,7 +79,7 @@ def test_kill_9_loses_nothing_that_was_acknowledged(store: str, tmp_path: Path, 
         assert not uploaders.refused
         assert len(acknowledged) >= UPLOADS
         service.start()
-        with httpx.Client(base_url=service.url, timeout=30) as client:
+        with service.client() as client:
             present = {entry["tool_id"]: entry for entry in client.get("/tools?limit=10000").json()}
             assert acknowledged.keys() <= present.keys()
             for name, entry in present.items():
@@ -102,7 +102,7 @@ def test_the_primary_is_killed_under_load(tmp_path: Path, mongo_cluster: MongoCl
         uploaders.wait_for(15)
         mongo_cluster.kill_primary()
         uploaders.join()
-        with httpx.Client(base_url=service.url, timeout=60) as client:
+        with service.client() as client:
             present = {entry["tool_id"] for entry in client.get("/tools?limit=10000").json()}
             assert uploaders.acknowledged.keys() <= present
             assert client.post("/tools/upload", files={"file": bundle()}).status_code == 200
@@ -114,7 +114,7 @@ def test_the_primary_is_killed_under_load(tmp_path: Path, mongo_cluster: MongoCl
 def test_the_receiver_of_events_is_away(tmp_path: Path) -> None:
     port = free_port()
     with RunningService(tmp_path, events_url=f"http://127.0.0.1:{port}/events", events_secret="s" * 32) as service:
-        with httpx.Client(base_url=service.url) as client:
+        with service.client() as client:
             for number in range(10):
                 assert client.post("/tools", json={"tool_id": f"t{number}"}).status_code == 201
             assert client.put("/tools/t1", json={"tool_type": "x"}).status_code == 200
@@ -123,7 +123,8 @@ def test_the_receiver_of_events_is_away(tmp_path: Path) -> None:
         service.kill()
         service.start()
         with receiving(port) as receiver:
-            wait_until(lambda: len(events(receiver.received)) >= 12, 60)
+            # The longer the receiver was away, the longer the service waits before it tries again: up to 60 s.
+            wait_until(lambda: len(events(receiver.received)) >= 12, 60 + PATIENCE)
             seen = events(receiver.received)
             told = {key: [kind for name, kind in seen.values() if name == key] for key in ("t0", "t1", "t2")}
             assert told == {
@@ -132,7 +133,8 @@ def test_the_receiver_of_events_is_away(tmp_path: Path) -> None:
                 "t2": ["tool.created", "tool.deleted"],
             }
             assert len(seen) == 12
-            wait_until(lambda: "toolcrib_outbox_waiting 0.0" in httpx.get(f"{service.url}/metrics").text)
+            with service.client() as client:
+                wait_until(lambda: "toolcrib_outbox_waiting 0.0" in client.get("/metrics").text)
 
 
 def events(received: list[Received]) -> dict[str, tuple[str, str]]:
@@ -149,7 +151,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     service = RunningService(tmp_path)
     try:
         service.start(limits="ulimit -f 4096")
-        with httpx.Client(base_url=service.url, timeout=30) as client:
+        with service.client() as client:
             assert client.post("/tools", json={"tool_id": "first"}).status_code == 201
             statuses = []
             for number in range(30):
@@ -169,7 +171,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
             assert client.get("/healthz").status_code == 200
         service.kill()
         service.start()
-        with httpx.Client(base_url=service.url, timeout=30) as client:
+        with service.client() as client:
             assert len(client.get("/tools").json()) == written + 1
             assert client.post("/tools", json={"tool_id": "after"}).status_code == 201
     finally:
@@ -198,7 +200,7 @@ def test_a_folder_that_cannot_be_written(no_folder: Path, tmp_path: Path) -> Non
 
 def test_a_corrupt_database(tmp_path: Path) -> None:
     service = RunningService(tmp_path)
-    with service, httpx.Client(base_url=service.url, timeout=30) as client:
+    with service, service.client() as client:
         for number in range(50):
             client.post("/tools", json={"tool_id": f"t{number}", "tool_man_page_doc": "x" * 2000})
         assert service.stop() == 0
@@ -238,7 +240,8 @@ def test_a_corrupt_database(tmp_path: Path) -> None:
 def test_a_large_upload_takes_little_memory(tmp_path: Path) -> None:
     megabytes = 100
     (tmp_path / "large.zip").write_bytes(bundle({**SPEC, "tool_id": "large"}, large_code(megabytes * 1_000_000)))
-    with RunningService(tmp_path) as service, httpx.Client(base_url=service.url, timeout=110) as client:
+    patient = 2 * PATIENCE
+    with RunningService(tmp_path) as service, httpx.Client(base_url=service.url, timeout=patient) as client:
         client.post("/tools/upload", files={"file": bundle()})
         idle = service.memory()
         highest, stop = idle, threading.Event()

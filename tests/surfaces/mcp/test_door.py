@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from tests.surfaces.http.running import RunningService
 
@@ -165,18 +164,19 @@ async def test_over_standard_input_and_output(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[str]:
+def service(tmp_path: Path) -> Iterator[RunningService]:
     """A service of its own, on embedded defaults."""
     with RunningService(tmp_path, plugins_dir="") as running:
-        yield running.url
+        yield running
 
 
-async def test_over_http_behind_the_gate(service: str) -> None:
+async def test_over_http_behind_the_gate(service: RunningService) -> None:
     from mcp import Client
 
-    async with Client(f"{service}/mcp") as client:
+    async with Client(f"{service.url}/mcp") as client:
         assert (await client.list_tools()).tools == []
         missing = await client.call_tool("nobody", {})
     assert missing.is_error and "no tool is called 'nobody'" in str(missing.content)
-    hostile = httpx.post(f"{service}/mcp", json={}, headers={"origin": "http://evil.example"})
+    with service.client() as foreign:
+        hostile = foreign.post("/mcp", json={}, headers={"origin": "http://evil.example"})
     assert hostile.status_code == 403

@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.support.s3 import S3Server
+from tests.support.waiting import PATIENCE
 from tests.surfaces.conftest import Serve, system_of
 from tests.surfaces.http.bundles import SPEC, bundle, code_zip
 
@@ -376,11 +377,11 @@ async def test_code_in_s3_is_handed_out_by_a_presigned_address(
         assert answer.status_code == 307
         presigned = answer.headers["location"]
         assert presigned.startswith(s3_server.endpoint)
-        assert httpx.get(presigned).content == code_zip()
-        assert httpx.get(presigned[:-4] + "0000").status_code == 403
+        assert httpx.get(presigned, timeout=PATIENCE).content == code_zip()
+        assert httpx.get(presigned[:-4] + "0000", timeout=PATIENCE).status_code == 403
     await client.delete("/tools/tool-123")
     assert (await client.get(link)).status_code in (307, 404)
-    assert httpx.get(presigned).status_code == 404, "the code goes with the tool"
+    assert httpx.get(presigned, timeout=PATIENCE).status_code == 404, "the code goes with the tool"
 
 
 async def test_a_missing_bucket_is_not_a_missing_tool(serve: Serve, settings: Settings, s3_server: S3Server) -> None:

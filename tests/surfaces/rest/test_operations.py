@@ -2,6 +2,7 @@
 
 import json
 import logging
+import time
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from opentelemetry import trace
 from tests.support import s3
 from tests.support.processes import free_port
 from tests.support.receiver import receiving
+from tests.support.waiting import PATIENCE
 from tests.surfaces.conftest import Serve, system_of
 from tests.surfaces.http.bundles import bundle, code_zip
 
@@ -164,7 +166,9 @@ async def test_a_policy_that_says_no(serve: Serve, settings: Settings) -> None:
     with receiving() as receiver:
         receiver.answer = lambda _: (200, {}, json.dumps({"allow": False, "reason": "not on Mondays"}).encode())
         client = await serve(
-            settings.with_changes("test", policy="webhook", policy_webhook_url=f"{receiver.url}/decide")
+            settings.with_changes(
+                "test", policy="webhook", policy_webhook_url=f"{receiver.url}/decide", policy_webhook_timeout=PATIENCE
+            )
         )
         refused = await client.post("/tools", json={"tool_id": "a"})
         assert (refused.status_code, refused.json()["code"]) == (403, "denied")
@@ -200,8 +204,9 @@ def test_log_lines() -> None:
 
 
 async def test_requests_are_logged_with_who_and_what(
-    serve: Serve, settings: Settings, caplog: pytest.LogCaptureFixture
+    serve: Serve, settings: Settings, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(time, "perf_counter", lambda: 0.0)  # what takes long is logged too, however well it went
     client = await serve(settings)
     with caplog.at_level(logging.INFO, "toolcrib"):
         await client.post("/tools", json={"tool_id": "a"})

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from playwright.sync_api import Page, Route, expect, sync_playwright
+from tests.support.waiting import PATIENCE
 from tests.surfaces.http.running import RunningService
 
 pytestmark = pytest.mark.xdist_group("service-process")
@@ -14,16 +14,22 @@ pytestmark = pytest.mark.xdist_group("service-process")
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Any:
     with RunningService(tmp_path_factory.mktemp("pages")) as running:
-        for number in range(3):
-            httpx.post(f"{running.url}/tools", json={"tool_id": f"t{number}", "tool_tags": ["parser"]})
+        with running.client() as client:
+            for number in range(3):
+                entry = {"tool_id": f"t{number}", "tool_tags": ["parser"]}
+                assert client.post("/tools", json=entry).status_code == 201
         yield running
 
 
 @pytest.fixture(scope="module")
 def page(service: RunningService, chromium_path: str) -> Any:
+    expect.set_options(timeout=PATIENCE * 1000)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=chromium_path, args=["--no-sandbox"], timeout=PATIENCE * 1000
+        )
         page = browser.new_page()
+        page.set_default_timeout(PATIENCE * 1000)
         elsewhere: list[str] = []
 
         def only_here(route: Route) -> None:
@@ -61,7 +67,8 @@ def test_graphiql_runs_a_query_and_shows_the_schema(service: RunningService, pag
 def test_docs_lists_every_operation_and_sends_requests(service: RunningService, page: Page, tmp_path: Path) -> None:
     page.goto(f"{service.url}/docs")
     page.wait_for_selector("#get_tool")
-    described = httpx.get(f"{service.url}/openapi.json").json()
+    with service.client() as client:
+        described = client.get("/openapi.json").json()
     operations = [said["operationId"] for methods in described["paths"].values() for said in methods.values()]
     assert all(page.locator(f"#{name}").count() == 1 for name in operations)
     page.click("#get_tool summary")

@@ -21,9 +21,9 @@ def web() -> Iterator[Web]:
     server.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def world() -> Iterator[Web]:
-    """The rest of the world: another server, which guarded browsers must never reach."""
+    """The rest of the world: another server, which guarded browsers must never reach. No page of another test does."""
     server = Web()
     yield server
     server.close()
@@ -41,6 +41,10 @@ async def session(chromium: Chromium, tmp_path: Path) -> AsyncIterator[BrowserSe
         yield opened
 
 
+_PATIENCE_MS = 60_000
+"""For what must succeed; the tools' own limits are a person's patience with a machine that is not busy."""
+
+
 class Agent:
     """Calls tools as an agent does: by name, through the registry."""
 
@@ -52,6 +56,9 @@ class Agent:
         return await self.registry.execute(tool, arguments)
 
     async def __call__(self, tool: str, /, **arguments: Any) -> Any:
+        timeout = self.registry.get(tool).spec.parameters["properties"].get("timeout")
+        if timeout is not None and timeout["default"] < _PATIENCE_MS:
+            arguments.setdefault("timeout", _PATIENCE_MS)
         result = await self.try_(tool, **arguments)
         assert result.success, f"{tool}: {result.error} ({result.error_code})"
         return result.data

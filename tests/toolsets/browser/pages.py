@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -184,7 +183,8 @@ class Web:
     def __init__(self) -> None:
         self.requests: list[tuple[str, str, dict[str, str], bytes]] = []
         self.other = ""
-        self.udp = 0
+        self.udp = 9  # a script that names no port fails there
+        self._closing = threading.Event()
         self._large = large_page()
         handler = type("Handler", (_Handler,), {"web": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -195,6 +195,7 @@ class Web:
         self._thread.start()
 
     def close(self) -> None:
+        self._closing.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -228,7 +229,7 @@ class Web:
         if path.startswith("/status/"):
             return int(path.rpartition("/")[2]), html, f"<title>{path}</title><p>status page</p>", {}
         if path == "/slow":
-            time.sleep(float(query.get("ms", "500")) / 1000)
+            self._closing.wait(float(query.get("ms", "500")) / 1000)
             return 200, html, "<title>Slow</title>slow", {}
         if path == "/report.csv":
             return 200, "text/csv", "a,b\n1,2\n", {"Content-Disposition": 'attachment; filename="report.csv"'}

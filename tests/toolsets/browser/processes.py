@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Container
 from contextlib import suppress
 from pathlib import Path
 
 from tests.support.waiting import until
 
 
-def descendants(root: int | None = None) -> dict[int, str]:
-    """Process ids and commands of the living descendants, from /proc."""
+def descendants(root: int | None = None, *, beyond: Container[int] = ()) -> dict[int, str]:
+    """Process ids and commands of the living descendants, from /proc, but for those ``beyond`` which and their own.
+
+    A browser that runs already may start and end processes at any time: they are not the test's.
+    """
     parents: dict[int, int] = {}
     commands: dict[int, str] = {}
     for entry in Path("/proc").iterdir():
@@ -30,7 +34,7 @@ def descendants(root: int | None = None) -> dict[int, str]:
     while todo:
         pid = todo.pop()
         for child, its_parent in parents.items():
-            if its_parent == pid:
+            if its_parent == pid and child not in beyond:
                 found[child] = commands[child]
                 todo.append(child)
     return found
@@ -45,10 +49,6 @@ def alive(pid: int) -> bool:
 
 async def none_left(before: dict[int, str]) -> dict[int, str]:
     """What is still there beyond ``before`` after it had all the time it needs to go."""
-
-    def left() -> dict[int, str]:
-        return {pid: command for pid, command in descendants().items() if pid not in before}
-
     with suppress(AssertionError):  # a process by its name says more
-        await until(lambda: not left())
-    return left()
+        await until(lambda: not descendants(beyond=before))
+    return descendants(beyond=before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.waiting import until
 from tests.toolsets.browser.conftest import Agent
 from tests.toolsets.browser.pages import Web
 
@@ -69,6 +70,17 @@ async def test_click_waits_for_what_is_not_there_yet(agent: Agent, web: Web) -> 
     await agent("click", selector="Settings")
     done = await agent("click", selector="Save settings")
     assert done["url"].endswith("/spa/settings")
+
+
+@pytest.mark.parametrize(("tool", "arguments"), [("click", {"selector": "Log in"}), ("submit", {})])
+async def test_what_is_clicked_is_clicked_also_if_the_next_page_is_late(
+    agent: Agent, web: Web, tool: str, arguments: dict[str, str]
+) -> None:
+    await agent("goto", url=f"{web.url}/login")
+    await agent.js(f"document.forms[0].action = '/slow?ms=60000&after={tool}'")
+    done = await agent(tool, timeout=10_000, **arguments)
+    assert (done["navigated"], done["url"]) == (False, f"{web.url}/login")
+    await until(lambda: [path.endswith(f"after={tool}") for path in web.paths()].count(True) == 1)
 
 
 async def test_click_with_keys_and_the_other_clicks(agent: Agent, web: Web) -> None:
@@ -212,7 +224,8 @@ async def test_upload_file_only_from_its_folder(agent: Agent, web: Web) -> None:
     assert done["uploaded"] == [{"file": "one.txt", "bytes": 5}, {"file": "two.txt", "bytes": 6}]
     await agent("wait_for_text", text="one.txt=first,two.txt=second")
     await agent("upload_file", selector="Choose files", files=["two.txt"])
-    await agent("wait_for_text", text="two.txt=second")
+    await agent("wait_for_text", text="one.txt=first", gone=True)
+    assert await agent.text("#out") == "two.txt=second"
     for path in ("/etc/passwd", "../../../../etc/passwd", "out/passwd", "."):
         assert (await agent.try_("upload_file", selector="Attach a file", files=[path])).error_code == "path_denied"
     assert "one.txt" in ((await agent.try_("upload_file", selector="#file", files=["no.txt"])).error or "")

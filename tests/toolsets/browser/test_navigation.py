@@ -8,6 +8,8 @@ import pytest
 from tests.toolsets.browser.conftest import Agent
 from tests.toolsets.browser.pages import Web
 
+from toolcrib.toolsets.browser.tools import interaction
+
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
@@ -122,10 +124,13 @@ async def test_tabs(agent: Agent, web: Web) -> None:
     assert (await agent("goto", url=web.url))["title"] == "Toolworks"
 
 
-async def test_a_window_that_the_page_opens_is_a_tab_and_told_of(agent: Agent, web: Web) -> None:
+async def test_a_window_that_the_page_opens_is_a_tab_and_told_of(
+    agent: Agent, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interaction, "_NEW_TAB_SECONDS", 20)  # the next call tells of a tab that comes later
     await agent("goto", url=web.url)
     await agent.js("document.querySelector('#signup').target = '_blank'")
-    result = await agent.try_("click", selector="Create an account")
+    result = await agent.try_("click", selector="Create an account", timeout=60_000)
     assert result.metadata["happened"][0]["kind"] == "tab_opened"
     assert agent.session.page.url == f"{web.url}/"
     assert (await agent("switch_tab", tab="t2"))["url"] == f"{web.url}/form"

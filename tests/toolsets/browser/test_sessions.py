@@ -91,7 +91,7 @@ async def test_a_session_starts_by_itself_and_leaves_nothing(chromium_path: str,
     assert not session.files.exists()
     assert (await agent("goto", url=web.url))["title"] == "Toolworks"
     assert session.files.is_dir()
-    assert len(descendants()) > len(before)
+    assert descendants(beyond=before)
     await session.close()
     assert not session.files.exists()
     assert await none_left(before) == {}
@@ -132,17 +132,21 @@ async def test_fifty_sessions_leave_no_process(chromium_path: str, web: Web, age
     assert await none_left(before) == {}
 
 
+def kill_browser(before: dict[int, str]) -> None:
+    browser = min(
+        pid
+        for pid, command in descendants(beyond=before).items()
+        if "--remote-debugging-pipe" in command and "--type=" not in command
+    )
+    os.kill(browser, signal.SIGKILL)
+
+
 async def test_a_crashed_browser_is_told_of_and_replaced(chromium_path: str, web: Web, agent_of: Agents) -> None:
     before = descendants()
     async with BrowserSession(chromium=chromium_path) as session:
         agent = agent_of(session)
         await agent("goto", url=web.url)
-        browser = next(
-            pid
-            for pid, command in descendants().items()
-            if pid not in before and "--remote-debugging-pipe" in command and "--type=" not in command
-        )
-        os.kill(browser, signal.SIGKILL)
+        kill_browser(before)
         connection = session.context.browser
         assert connection is not None
         await until(lambda: not connection.is_connected())
@@ -158,11 +162,9 @@ async def test_a_browser_that_dies_during_a_call(chromium_path: str, web: Web, a
     session = BrowserSession(chromium=chromium_path)
     agent = agent_of(session)
     await agent("goto", url=web.url)
-    call = asyncio.create_task(agent.try_("goto", url=f"{web.url}/slow?ms=3000"))
-    await until(lambda: any("/slow" in path for path in web.paths()))
-    for pid, command in descendants().items():
-        if pid not in before and "--remote-debugging-pipe" in command and "--type=" not in command:
-            os.kill(pid, signal.SIGKILL)
+    call = asyncio.create_task(agent.try_("goto", url=f"{web.url}/slow?ms=60000&until=death"))
+    await until(lambda: "/slow?ms=60000&until=death" in web.paths())
+    kill_browser(before)
     result = await call
     assert result.error_code == "browser_crashed"
     await session.close()
@@ -197,6 +199,7 @@ async def test_a_crashed_tab_is_told_of_and_replaced(session: BrowserSession, ag
     gone = asyncio.ensure_future(devtools.send("Page.crash"))
     await until(lambda: session.tab.crashed)
     gone.cancel()
+    await asyncio.gather(gone, return_exceptions=True)
     result = await agent.try_("extract_text")
     assert result.error_code == "browser_crashed"
     assert (await agent("goto", url=web.url))["title"] == "Toolworks"
@@ -206,10 +209,19 @@ async def test_deadlines_are_kept_and_the_session_goes_on(session: BrowserSessio
     await agent("goto", url=web.url)
     slow = agent.registry.get("goto")
     agent.registry.update("goto", slow.with_spec(slow.spec.with_changes(timeout_seconds=0.3)))
-    result = await agent.try_("goto", url=f"{web.url}/slow?ms=1500")
+    result = await agent.try_("goto", url=f"{web.url}/slow?ms=60000")
     assert result.error_code == "timeout"
     assert session.steps[-1].error_code == "timeout"
-    assert (await agent("extract_text"))["text"]
+    assert "Welcome to Toolworks" in (await agent("extract_text"))["text"]
+
+
+async def test_a_page_that_never_comes_is_given_up(session: BrowserSession, agent: Agent, web: Web) -> None:
+    await agent("goto", url=web.url)
+    result = await agent.try_("goto", url=f"{web.url}/slow?ms=60000", timeout=500)
+    assert result.error_code == "timeout"
+    assert "Welcome to Toolworks" in (await agent("extract_text"))["text"]
+    result = await agent.try_("goto", url=f"{web.url}/slow?ms=60000", timeout=500)
+    assert (await agent("goto", url=f"{web.url}/docs"))["title"] == "Docs"
 
 
 async def test_trace_and_video(chromium: Chromium, web: Web, tmp_path: Path, agent_of: Agents) -> None:
@@ -217,7 +229,7 @@ async def test_trace_and_video(chromium: Chromium, web: Web, tmp_path: Path, age
         agent = agent_of(session)
         await agent("goto", url=web.url)
         await agent("click", selector="Count")
-        await until(lambda: session.films["t1"].close())
+        await until(session.films["t1"].close)
     with zipfile.ZipFile(tmp_path / "trace-film.zip") as trace:
         assert any(name.endswith(".trace") for name in trace.namelist())
     film = (tmp_path / "video-film-t1.avi").read_bytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 import pytest
@@ -26,7 +27,7 @@ async def test_wait_is_never_longer_than_half_a_minute(agent: Agent, web: Web, m
     monkeypatch.undo()
     await agent("goto", url=f"{web.url}/spa")
     await agent("click", selector="Settings")
-    assert (await agent("wait", seconds=5, selector="Save settings"))["matched"]["selector"] == "#late"
+    assert (await agent("wait", seconds=30, selector="Save settings"))["matched"]["selector"] == "#late"
 
 
 async def test_wait_for_selector(agent: Agent, web: Web) -> None:
@@ -46,8 +47,11 @@ async def test_wait_for_text(agent: Agent, web: Web) -> None:
     await agent("goto", url=f"{web.url}/spa")
     await agent("click", selector="Settings")
     assert (await agent("wait_for_text", text="settings  VIEW"))["gone"] is False
-    await agent.js("setTimeout(() => { view.textContent = '' }, 200)")
-    assert (await agent("wait_for_text", text="Settings view", gone=True))["waited_ms"] >= 100
+    waiting = asyncio.create_task(agent("wait_for_text", text="Settings view", gone=True))
+    await asyncio.sleep(0.3)
+    assert not waiting.done()
+    await agent.js("view.textContent = ''")
+    assert (await waiting)["gone"] is True
     result = await agent.try_("wait_for_text", text="never", timeout=200)
     assert (result.error_code, result.metadata["retryable"]) == ("timeout", True)
 
@@ -65,6 +69,7 @@ async def test_wait_for_url(agent: Agent, web: Web, url: str) -> None:
 async def test_no_pattern_holds_up_the_loop(agent: Agent, web: Web) -> None:
     await agent("goto", url=f"{web.url}/spa")
     await agent.js(f"history.pushState({{}}, '', '/spa/{'a' * 60}-')")
+    await until(lambda: agent.session.page.url.endswith("a-"))
     for pattern in ("/(a+)+$/", "*a*" * 20 + "b"):
         assert (await agent.try_("wait_for_url", url=pattern, timeout=1)).error_code == "timeout"
     result = await agent.try_("wait_for_url", url="/(?=a)/")
@@ -73,11 +78,13 @@ async def test_no_pattern_holds_up_the_loop(agent: Agent, web: Web) -> None:
 
 async def test_wait_for_network_idle(agent: Agent, web: Web) -> None:
     await agent("goto", url=web.url)
+    await agent("wait_for_network_idle")
     await agent.js("void fetch('/slow?ms=700').then((r) => r.text()).then(() => { document.title = 'fetched' })")
     assert (await agent("wait_for_network_idle"))["idle"] is True
     assert await agent.js("document.title") == "fetched"
-    await agent.js("void fetch('/slow?ms=3000')")
-    assert (await agent.try_("wait_for_network_idle", timeout=900)).error_code == "timeout"
+    await agent.js("void fetch('/slow?ms=60000')")
+    busy = await agent.try_("wait_for_network_idle", timeout=900)
+    assert (busy.error_code, busy.metadata["open"]) == ("timeout", [f"{web.url}/slow?ms=60000"])
 
 
 async def test_complete_and_fail_end_the_task(agent: Agent) -> None:

@@ -43,7 +43,7 @@ class _Handler(BaseHTTPRequestHandler):
     def fetch(self, url: str, user_agent: str) -> tuple[int, bytes]:
         request = urllib.request.Request(url, headers={"User-Agent": user_agent})
         try:
-            with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=10) as response:
+            with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as response:
                 return response.status, response.read()
         except urllib.error.HTTPError as error:
             with error:

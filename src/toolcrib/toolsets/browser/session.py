@@ -234,6 +234,8 @@ class BrowserSession:
         elif tab.crashed:
             await tab.page.close()
             raise BrowserCrashedError(f"the tab {tab.id} crashed; the next call goes on in another")
+        else:
+            await tab.stopped()
 
     async def ask(self, frame: Frame, function: str, argument: Any, missing: Any = MUST_ANSWER) -> Any:
         """Call our code in a page. With ``missing``, that is the answer of a frame that is gone or about to be."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ from toolcrib.toolsets.browser.failures import BrowserError, playwright_error
 from toolcrib.toolsets.browser.folders import free_name
 
 if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext, Dialog, Download, Frame, Page
+    from playwright.async_api import BrowserContext, Dialog, Download, Frame, Page, Request
 
 
 @dataclass(slots=True)
@@ -38,6 +39,17 @@ class Tab:
     page: Page
     navigations: int = 0
     crashed: bool = False
+    asked: set[Request] = field(default_factory=set)
+    """What the page asked the network for and has not received in full."""
+    answered_at: float = 0.0
+    """When the last of its requests ended, by the monotonic clock."""
+    stopping: asyncio.Task[None] | None = None
+
+    async def stopped(self) -> None:
+        """Return when a page that was given up is no longer on its way."""
+        if self.stopping is not None:
+            await asyncio.wait([self.stopping])
+            self.stopping = None
 
 
 @dataclass(slots=True, eq=False)
@@ -108,6 +120,9 @@ class Tabs:
         tab = Tab(f"t{self._opened}", page)
         self._tabs[tab.id] = tab
         page.on("framenavigated", lambda frame: self._navigated(tab, frame))
+        page.on("request", lambda request: tab.asked.add(request))  # noqa: PLW0108  as in watch
+        page.on("requestfinished", lambda request: self._answered(tab, request))
+        page.on("requestfailed", lambda request: self._answered(tab, request))
         page.on("dialog", lambda dialog: self.spawn(self._answer(dialog)))
         page.on("download", lambda download: self.spawn(self._save(download)))
         page.on("crash", lambda _: self._crashed(tab))
@@ -122,6 +137,10 @@ class Tabs:
     def _navigated(self, tab: Tab, frame: Frame) -> None:
         if frame is tab.page.main_frame:
             tab.navigations += 1
+
+    def _answered(self, tab: Tab, request: Request) -> None:
+        tab.asked.discard(request)
+        tab.answered_at = time.monotonic()
 
     def _crashed(self, tab: Tab) -> None:
         tab.crashed = True
@@ -145,10 +164,21 @@ class Tabs:
         await download.save_as(path)
         self.note("download", file=path.name, url=download.url, bytes=path.stat().st_size)
 
-    def spawn(self, work: Any) -> None:
+    def give_up(self, tab: Tab) -> None:
+        """Do not wait for a page that did not come in time: whatever is asked of the tab would wait for it too."""
+        tab.stopping = self.spawn(_stop(tab.page))
+
+    def spawn(self, work: Any) -> asyncio.Task[None]:
         task = asyncio.ensure_future(_quiet(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
+
+
+async def _stop(page: Page) -> None:
+    devtools = await page.context.new_cdp_session(page)
+    await devtools.send("Page.stopLoading")
+    await devtools.detach()
 
 
 async def _quiet(work: Any) -> None:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Purpose = Literal["click", "fill", "select", "check", "upload", "field", "any"]
 _PAUSE = 0.1
 _SURE = 0.8
+_DONE = "click action done"
+"""Playwright's log of an attempt: what was missing after that is the page that the click leads to."""
 _PATIENCE = 0.5
 # Styled check boxes and file fields are hidden behind something prettier, and still work.
 _MAY_BE_HIDDEN = frozenset({"check", "upload", "any"})
@@ -133,13 +135,19 @@ _VERBS = {
 
 @contextlib.asynccontextmanager
 async def acting(session: BrowserSession, verb: str, match: Match) -> AsyncIterator[None]:
-    """Tell of a failure in the middle of an action in terms of the element, and of what is in its way."""
+    """Tell of a failure in the middle of an action in terms of the element, and of what is in its way.
+
+    An action that is done is no failure, also if the page that it leads to does not come in the element's time.
+    """
     try:
         yield
     except playwright_error() as error:
         text = str(error)
+        late = "Timeout" in text.splitlines()[0]
+        if late and _DONE in text:
+            return
         reason = obstacle(text)
-        if not reason and "Timeout" in text.splitlines()[0]:
+        if not reason and late:
             hindrance = await session.ask(match.frame, "hindrance", {"handle": match.handle}, missing="")
             reason = hindrance or "it did not become ready in time"
         if not reason:

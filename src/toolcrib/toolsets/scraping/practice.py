@@ -239,10 +239,10 @@ def _in_background(port: int, address: str) -> None:
     if not _asked(address, "GET"):
         command = [sys.executable, "-m", "toolcrib.toolsets.scraping.practice", "--hidden", "--port", str(port)]
         nothing = subprocess.DEVNULL
-        subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
-        until = time.monotonic() + 20
+        shop = subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
+        until = time.monotonic() + 50
         while not _asked(address, "GET"):
-            if time.monotonic() > until:
+            if shop.poll() is not None or time.monotonic() > until:
                 sys.exit(f"nothing answers at {address}; is the port in use? choose another with --port")
             time.sleep(0.05)
     print(f"serving {address}; end it with --stop")

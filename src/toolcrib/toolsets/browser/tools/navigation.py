@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
@@ -45,10 +46,17 @@ _PLACES = frozenset({"link", "button", "tab", "menuitem", "option", "treeitem", 
 
 async def opened(session: BrowserSession, opening: Awaitable[Response | None]) -> Data:
     """What came of opening an address; raises if the address rules refused it, also at the end of a redirect."""
-    mark = len(session.happenings)
+    mark, tab = len(session.happenings), session.tab
+    begun = tab.navigations
     try:
         response = await opening
+    except asyncio.CancelledError:
+        if tab.navigations == begun:
+            session.tabs.give_up(tab)
+        raise
     except playwright_error() as error:
+        if tab.navigations == begun and "Timeout" in str(error):
+            session.tabs.give_up(tab)
         if refused := session.refusals_since(mark):
             first = refused[0]
             raise DomainDeniedError(f"{first['url']} was not opened: {first['reason']}", **first) from None
@@ -137,7 +145,7 @@ async def navigate(
         )
     async with leading(session, f"following the {match}") as journey:
         async with acting(session, "clicked", match):
-            await match.locator.click(timeout=min(timeout, 5000))
+            await match.locator.click(timeout=timeout)  # it ends when the page begins to come
         await page.wait_for_load_state("domcontentloaded", timeout=timeout)
     return {
         "followed": str(match),

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 tool = partial(browser_tool, category="session")
 
-_ANSWERED_WITHIN = 0.3
+_UNDER_WAY_SECONDS = 0.3
+_ANSWERED_SECONDS = 10.0
+"""Far more than it takes to be told of an answer that is there."""
 Resource = Literal["document", "stylesheet", "image", "media", "font", "script", "xhr", "fetch", "websocket", "other"]
 
 
@@ -60,17 +62,18 @@ async def network_requests(
         for request in await session.page.requests()
         if contains in request.url and (not kinds or request.resource_type in kinds)
     ]
-    found = await asyncio.gather(*map(_request, wanted))
+    found = await asyncio.gather(*(_request(request, request in session.tab.asked) for request in wanted))
     if failed_only:
         found = [entry for entry in found if entry["failure"] or (entry["status"] or 0) >= 400]
     refused = [event for event in session.happenings if event["kind"] == "refused"]
     return {"requests": found[-limit:], "count": len(found), "refused": refused[-limit:]}
 
 
-async def _request(request: Request) -> dict[str, Any]:
+async def _request(request: Request, under_way: bool) -> dict[str, Any]:
     entry = {"method": request.method, "url": request.url[:500], "kind": request.resource_type}
     try:
-        response = await asyncio.wait_for(request.response(), _ANSWERED_WITHIN)
+        limit = _UNDER_WAY_SECONDS if under_way else _ANSWERED_SECONDS
+        response = await asyncio.wait_for(request.response(), limit)
     except TimeoutError:
         return {**entry, "status": None, "failure": "", "pending": True}
     failure = request.failure or ("" if response else "no answer")

@@ -144,7 +144,7 @@ async def download_file(
     mark = len(session.happenings)
     downloading = session.page.expect_download(timeout=timeout)
     async with acting(session, "clicked for a download", match), downloading as coming:
-        await match.locator.click(timeout=5000)
+        await match.locator.click(timeout=min(timeout, 30000))
     download = await coming.value
     if failure := await download.failure():
         raise NavigationError(f"the download of {download.url} failed: {failure}")

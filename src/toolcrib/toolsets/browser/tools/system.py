@@ -154,37 +154,19 @@ async def wait_for_network_idle(session: BrowserSession, timeout: Within = 10000
     """Wait until the page has asked the network for nothing for half a second."""
     from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
-    start = time.monotonic()
-    pending: set[Any] = set()
-    last = start
-
-    def began(request: Any) -> None:
-        pending.add(request)
-
-    def ended(request: Any) -> None:
-        nonlocal last
-        pending.discard(request)
-        last = time.monotonic()
-
-    page = session.page
-    hooks = (("request", began), ("requestfinished", ended), ("requestfailed", ended))
-    for event, hook in hooks:
-        page.on(event, hook)  # type: ignore[call-overload]
+    start, tab = time.monotonic(), session.tab
     try:
-        await page.wait_for_load_state("networkidle", timeout=timeout)
-        while pending or time.monotonic() - last < 0.5:
+        await tab.page.wait_for_load_state("networkidle", timeout=timeout)
+        while tab.asked or time.monotonic() - max(start, tab.answered_at) < 0.5:
             if _since(start) >= timeout:
                 raise PlaywrightTimeoutError("")
             await asyncio.sleep(_PAUSE / 2)
     except PlaywrightTimeoutError:
-        busy = sorted({request.url for request in pending})[:5]
+        busy = sorted({request.url for request in tab.asked})[:5]
         raise PageTimeoutError(
             f"the network was not quiet within {timeout / 1000:g} s; still open: {', '.join(busy) or 'ever new ones'}",
             open=busy,
         ) from None
-    finally:
-        for event, hook in hooks:
-            page.remove_listener(event, hook)
     return {"idle": True, "waited_ms": _since(start)}
 
 
