@@ -118,6 +118,14 @@ async def test_download_file_by_click_and_by_address(agent: Agent, web: Web, tmp
     assert (await agent.try_("download_file")).error_code == "invalid_arguments"
 
 
+async def test_a_download_that_does_not_begin_is_a_timeout(agent: Agent, web: Web) -> None:
+    await agent("goto", url=f"{web.url}/login")
+    await agent.js("document.forms[0].action = '/slow?ms=60000&after=download'")
+    result = await agent.try_("download_file", selector="Log in", timeout=10_000)
+    assert result.error_code == "timeout"
+    assert [path.endswith("after=download") for path in web.paths()].count(True) == 1
+
+
 async def test_any_click_that_downloads_is_told(agent: Agent, web: Web) -> None:
     await agent("goto", url=f"{web.url}/downloads")
     await agent("click", selector="Download the report")

@@ -86,6 +86,8 @@ _OBSTACLES = (
     (re.compile(r"element is (not visible|not enabled|not editable|outside of the viewport|not stable)"), "it is {}"),
     (re.compile(r"(did not find some options)"), "it has no such option"),
 )
+_DONE = re.compile(r"^ *- click action done$", re.MULTILINE)
+"""A line of its own: in Playwright's log what a page says never begins one."""
 _UNREACHABLE = re.compile(r"net::(ERR_\w+)")
 _GONE = ("Target closed", "has been closed", "Browser closed", "browser has disconnected", "Connection closed")
 
@@ -96,6 +98,18 @@ def obstacle(text: str) -> str:
         if found := pattern.search(text):
             return sentence.format(found.group(1))
     return ""
+
+
+def is_late(error: Exception) -> bool:
+    """Whether Playwright gave up because the time was over."""
+    from playwright.async_api import TimeoutError as PlaywrightTimeoutError
+
+    return isinstance(error, PlaywrightTimeoutError)
+
+
+def is_done(error: Exception) -> bool:
+    """Whether the click itself took place: what did not come in time is the page that it leads to."""
+    return is_late(error) and _DONE.search(str(error)) is not None
 
 
 def translated(error: Exception, doing: str) -> BrowserError:
@@ -110,7 +124,7 @@ def translated(error: Exception, doing: str) -> BrowserError:
         return BrowserCrashedError(f"{doing}: the tab crashed; the next call opens a new one")
     if any(sign in first for sign in _GONE):
         return BrowserError(f"{doing}: the tab was closed in the middle of the call", retryable=True)
-    if "Timeout" in first:
+    if is_late(error):
         return PageTimeoutError(f"{doing}: the page did not get there in time ({_shortened(first)})")
     return BrowserError(f"{doing}: {_shortened(first)}")
 

@@ -13,6 +13,8 @@ from toolcrib.toolsets.browser.failures import (
     BadInputError,
     ElementNotFoundError,
     ElementNotReadyError,
+    is_done,
+    is_late,
     obstacle,
     playwright_error,
 )
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
 Purpose = Literal["click", "fill", "select", "check", "upload", "field", "any"]
 _PAUSE = 0.1
 _SURE = 0.8
-_DONE = "click action done"
-"""Playwright's log of an attempt: what was missing after that is the page that the click leads to."""
 _PATIENCE = 0.5
 # Styled check boxes and file fields are hidden behind something prettier, and still work.
 _MAY_BE_HIDDEN = frozenset({"check", "upload", "any"})
@@ -142,12 +142,10 @@ async def acting(session: BrowserSession, verb: str, match: Match) -> AsyncItera
     try:
         yield
     except playwright_error() as error:
-        text = str(error)
-        late = "Timeout" in text.splitlines()[0]
-        if late and _DONE in text:
+        if is_done(error):
             return
-        reason = obstacle(text)
-        if not reason and late:
+        reason = obstacle(str(error))
+        if not reason and is_late(error):
             hindrance = await session.ask(match.frame, "hindrance", {"handle": match.handle}, missing="")
             reason = hindrance or "it did not become ready in time"
         if not reason:

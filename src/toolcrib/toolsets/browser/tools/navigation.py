@@ -17,6 +17,7 @@ from toolcrib.toolsets.browser.failures import (
     DomainDeniedError,
     ElementNotFoundError,
     NavigationError,
+    is_late,
     playwright_error,
 )
 from toolcrib.toolsets.browser.guard import refusal_in
@@ -55,7 +56,7 @@ async def opened(session: BrowserSession, opening: Awaitable[Response | None]) -
             session.tabs.give_up(tab)
         raise
     except playwright_error() as error:
-        if tab.navigations == begun and "Timeout" in str(error):
+        if tab.navigations == begun and is_late(error):
             session.tabs.give_up(tab)
         if refused := session.refusals_since(mark):
             first = refused[0]

@@ -143,7 +143,7 @@ async def download_file(
     match = await find(session, selector, "click")
     mark = len(session.happenings)
     downloading = session.page.expect_download(timeout=timeout)
-    async with acting(session, "clicked for a download", match), downloading as coming:
+    async with downloading as coming, acting(session, "clicked for a download", match):
         await match.locator.click(timeout=min(timeout, 30000))
     download = await coming.value
     if failure := await download.failure():
