@@ -12,6 +12,7 @@
     │   └── ExportError                     ... a provider cannot take it
     ├── InvalidArgumentsError (ValueError)  a call's arguments do not fit the tool
     ├── InvalidQueryError (ValueError)      a filter is not in the filter language
+    │   └── QueryBudgetError                ... or asks for more work than a query may
     ├── InvalidBundleError (ValueError)     an uploaded archive is not a tool bundle
     ├── SettingsError (ValueError)          a setting has a value it cannot have
     ├── DeniedError (PermissionError)       a rule says no
@@ -28,7 +29,9 @@
     ├── MissingConfigError                  a required key is not configured
     └── UnavailableError                    something we depend on did not answer
         ├── StoreError                      ... the store
-        └── PolicyUnavailableError          ... the policy service
+        │   └── StorageFullError            ... there is no room left to write
+        ├── PolicyUnavailableError          ... the policy service
+        └── OverloadedError                 ... too many others are asking
 
 Each class has a stable ``code`` for programs, says whether trying again can help, and has the ``answer`` that each door
 gives: a new error is a new class here, and every door knows it.
@@ -37,10 +40,11 @@ gives: a new error is a new class here, and every door knows it.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import ClassVar, Final
+from types import MappingProxyType
+from typing import Any, ClassVar, Final
 
 
 class Exit(IntEnum):
@@ -75,6 +79,8 @@ class ToolcribError(Exception):
     code: ClassVar[str] = "error"
     answer: ClassVar[Answer] = Answer(500, -32603, Exit.FAILED, "Internal error")
     retryable: ClassVar[bool] = False
+    facts: Mapping[str, Any] = MappingProxyType({})
+    """Facts for programs beside the sentence: they go into the metadata of a call's result."""
 
     @property
     def message(self) -> str:
@@ -171,6 +177,11 @@ class InvalidArgumentsError(ToolcribError, ValueError):
 class InvalidQueryError(ToolcribError, ValueError):
     code = "invalid_query"
     answer = Answer(400, -32602, Exit.INVALID, "Invalid query")
+
+
+class QueryBudgetError(InvalidQueryError):
+    code = "query_budget"
+    answer = Answer(400, -32602, Exit.INVALID, "Query asks for too much")
 
 
 class InvalidBundleError(ToolcribError, ValueError):
@@ -297,9 +308,19 @@ class StoreError(UnavailableError):
     answer = Answer(503, -32011, Exit.FAILED, "Store unavailable")
 
 
+class StorageFullError(StoreError):
+    code = "storage_full"
+    answer = Answer(507, -32011, Exit.FAILED, "No room left")
+
+
 class PolicyUnavailableError(UnavailableError):
     code = "policy_unavailable"
     answer = Answer(503, -32011, Exit.REFUSED, "Policy service unavailable")
+
+
+class OverloadedError(UnavailableError):
+    code = "overloaded"
+    answer = Answer(503, -32011, Exit.FAILED, "Too much is asked at once")
 
 
 def did_you_mean(wanted: str, known: Iterable[str]) -> str:

@@ -40,7 +40,7 @@ class ToolResult:
     @classmethod
     def of_error(cls, error: ToolcribError) -> ToolResult:
         """What a caller is told of a call that could not be made or went wrong."""
-        metadata: dict[str, Any] = {"retryable": error.retryable}
+        metadata: dict[str, Any] = {"retryable": error.retryable, **error.facts}
         if isinstance(error, InvalidArgumentsError) and error.argument:
             metadata["argument"] = error.argument
         elif isinstance(error, DeniedError) and error.rule:
