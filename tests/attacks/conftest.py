@@ -1,0 +1,52 @@
+"""A service to attack: the real one, credentials required, on the stores that an organisation runs it on."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import time
+from typing import Any
+
+import httpx
+import pytest
+from tests.support.stores import STORES
+from tests.support.waiting import PATIENCE
+from tests.surfaces.http.running import RunningService
+
+from toolcrib.bootstrap.stores import open_tokens
+from toolcrib.core.roles import Role
+from toolcrib.core.tokens import new_token
+from toolcrib.settings import load_settings
+
+
+@dataclass
+class Attacked:
+    """``service`` is not started yet, so that a test can say how. ``as_role`` is a client with a token of that role."""
+
+    service: RunningService
+    _clients: list[httpx.Client] = field(default_factory=list)
+
+    def token(self, role: str, name: str = "") -> str:
+        tokens = open_tokens(load_settings(self.service.environment, self.service.folder))
+        token, record = new_token(name or role, Role.parse(role), now=time())
+        tokens.add(record)
+        tokens.close()
+        return token
+
+    def as_role(self, role: str, name: str = "", **options: Any) -> httpx.Client:
+        options.setdefault("headers", {"authorization": f"Bearer {self.token(role, name)}"})
+        client = httpx.Client(base_url=self.service.url, timeout=PATIENCE, **options)
+        self._clients.append(client)
+        return client
+
+    def close(self) -> None:
+        for client in self._clients:
+            client.close()
+        self.service.__exit__()
+
+
+@pytest.fixture(params=["sqlite", "mongo"])
+def attacked(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Attacked]:
+    store = STORES[request.param](tmp_path, lambda: str(request.getfixturevalue("mongo_database_url")))
+    target = Attacked(RunningService(tmp_path, auth="required", store=store))
+    yield target
+    target.close()
