@@ -15,6 +15,7 @@ from toolcrib.settings import Settings
 
 if TYPE_CHECKING:
     from toolcrib.adapters.http import HttpCaller
+    from toolcrib.adapters.runners.bundle import BundleRunner
     from toolcrib.adapters.runners.unpacking import BundleCache
     from toolcrib.ports import Blobs
 
@@ -49,7 +50,11 @@ class Binder:
         python_modules: Sequence[str],
     ) -> None:
         self._settings = settings
-        self._terms: dict[str, Any] = {"credentials": credentials, "default_seconds": settings.run_timeout}
+        self._terms: dict[str, Any] = {
+            "credentials": credentials,
+            "default_seconds": settings.run_timeout,
+            "most_seconds": settings.max_run_timeout,
+        }
         self._blobs = blobs
         self._rules = address_rules(settings)
         self._functions = functions
@@ -83,7 +88,7 @@ class Binder:
             raise ToolValidationError(f"{spec.name!r} cannot run: its binding does not say how")
         if not self._settings.run_bundles:
             raise DeniedError(f"{spec.name!r} is a bundle, and bundles do not run here", rule="run_bundles")
-        return bound_tool(spec, self._bundle)
+        return bound_tool(spec, self._bundles)
 
     def forget(self, spec: ToolSpec) -> None:
         """Removes the bundle of a deleted tool, here and in the blobs."""
@@ -98,6 +103,8 @@ class Binder:
         self._cache.forget(digest)
 
     def close(self) -> None:
+        if "_bundles" in vars(self):
+            self._bundles.close()
         if "_caller" in vars(self):
             self._caller.close()
 
@@ -114,12 +121,11 @@ class Binder:
         return McpRunner(self._caller, commands=self._settings.mcp_commands, **self._terms)
 
     @cached_property
-    def _bundle(self) -> Runner:
+    def _bundles(self) -> BundleRunner:
         from toolcrib.adapters.runners.bundle import BundleRunner
-        from toolcrib.adapters.runners.sandbox import Sandbox, SandboxLimits
+        from toolcrib.bootstrap.sandboxes import open_sandbox
 
-        sandbox = Sandbox(SandboxLimits(network=self._settings.bundle_network, user=self._settings.bundle_user))
-        return BundleRunner(self._cache, sandbox, **self._terms)
+        return BundleRunner(self._cache, open_sandbox(self._settings), **self._terms)
 
     @cached_property
     def _caller(self) -> HttpCaller:

@@ -20,7 +20,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from toolcrib import __version__
-from toolcrib.bootstrap import System, open_system, seed_samples
+from toolcrib.bootstrap import System, open_sandbox, open_system, seed_samples
 from toolcrib.core.errors import MissingDependencyError, SettingsError, UnavailableError
 from toolcrib.settings import Settings
 from toolcrib.surfaces.http.gate import Access, Gate
@@ -69,6 +69,7 @@ def serve(settings: Settings, *, sample: bool = False) -> None:
     logger.info(
         "toolcrib %s at %s, tools in %s", __version__, settings.service_url, without_secrets(settings.store_url)
     )
+    _prepare_bundles(settings)
     for path, what in _ADDRESSES.items():
         logger.info("%-10s %s%s", what, settings.service_url, path)
     server.serve(target_loader=partial(load_application, settings, os.getpid()), wrap_loader=False)
@@ -95,6 +96,19 @@ def check_start(settings: Settings, *, sample: bool = False) -> None:
             seed_samples(system.catalogue)
     with suppress(OSError):
         discard_leftovers(settings.data_folder / "incoming")
+
+
+def _prepare_bundles(settings: Settings) -> None:
+    """Say behind which walls bundles run, and remove what runs left when a service was killed."""
+    if not settings.run_bundles:
+        return
+    sandbox = open_sandbox(settings)
+    sandbox.sweep()
+    try:
+        walled, sentence = sandbox.told()
+    except SettingsError as error:
+        walled, sentence = False, error.message
+    logger.log(logging.INFO if walled else logging.WARNING, "%s", sentence)
 
 
 def load_application(settings: Settings, parent: int = 0) -> Application:

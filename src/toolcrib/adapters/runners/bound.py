@@ -27,13 +27,17 @@ def no_credentials(_name: str) -> Mapping[str, Any]:
 
 @dataclass(eq=False, kw_only=True)
 class BoundRunner:
-    """Runs code that is elsewhere, for every tool of one kind of binding."""
+    """Runs code that is elsewhere, for every tool of one kind of binding.
+
+    ``default_seconds`` is the deadline of a tool that names none, ``most_seconds`` of one that names too much.
+    """
 
     credentials: Credentials = no_credentials
     default_seconds: float = 60.0
+    most_seconds: float = 3600.0
 
     def seconds_for(self, spec: ToolSpec) -> float:
-        return spec.timeout_seconds or self.default_seconds
+        return min(spec.timeout_seconds or self.default_seconds, self.most_seconds)
 
     async def open_credentials(self, spec: ToolSpec) -> dict[str, Any]:
         return dict(await in_thread(self.credentials, spec.name)) if spec.credentials else {}

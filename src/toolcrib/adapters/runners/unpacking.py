@@ -26,6 +26,15 @@ class Unpacked:
     requirements: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """What is unpacked stays where it is until ``release``."""
+
+    unpacked: Unpacked
+
+    def release(self) -> None: ...
+
+
 class BundleCache:
     """``get`` unpacks a bundle at its first use. Several processes may share the folder."""
 
@@ -42,6 +51,10 @@ class BundleCache:
             except OSError as error:
                 raise StoreError(f"the bundle {digest} cannot be unpacked: {error}") from None
         return _runnable(target)
+
+    def lease(self, digest: str) -> Lease:
+        """As ``get``, for as long as a run needs it."""
+        return Lease(self.get(digest))
 
     def forget(self, digest: str) -> None:
         shutil.rmtree(self._folder / digest, ignore_errors=True)
