@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.support.bundles import bench, make_bench
 from tests.support.stores import STORES
 from tests.support.waiting import PATIENCE
 from tests.surfaces.http.running import RunningService
@@ -16,6 +17,8 @@ from toolcrib.bootstrap.stores import open_tokens
 from toolcrib.core.roles import Role
 from toolcrib.core.tokens import new_token
 from toolcrib.settings import load_settings
+
+__all__ = ["attacked", "bench", "make_bench"]
 
 
 @dataclass

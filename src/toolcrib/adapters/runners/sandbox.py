@@ -46,7 +46,10 @@ class SandboxLimits:
 
 
 class Sandbox:
-    """Starts boxes. ``hidden`` is what no bundle may see, wherever it lies; ``scratch`` is for weak runs alone."""
+    """Starts boxes. ``hidden`` is what no bundle may see, wherever it lies; ``scratch`` is for weak runs alone.
+
+    ``build`` are the walls that are tried.
+    """
 
     def __init__(
         self,
@@ -55,11 +58,13 @@ class Sandbox:
         isolation: Isolation = "full",
         hidden: Sequence[Path] = (),
         scratch: Path | None = None,
+        build: Sequence[str] = WALLS,
     ) -> None:
         self.limits = limits or SandboxLimits()
         self._isolation = isolation
         self._hidden = [str(path.absolute()) for path in hidden]
         self._scratch = scratch or Path(tempfile.gettempdir())
+        self._build = build
         self._walls: Walls | None = None
         self._lock = threading.Lock()
 
@@ -103,7 +108,7 @@ class Sandbox:
             return self._walls
 
     def told(self) -> tuple[bool, str]:
-        """Whether bundles run here behind all the walls they need, and a sentence that says so. Not on an event loop."""
+        """Whether bundles run here behind all the walls they need, and a sentence about it. Not on an event loop."""
         walls = self.walls()
         if not walls.lacking:
             return True, f"bundles run behind these walls: {walls}"
@@ -117,7 +122,8 @@ class Sandbox:
 
     async def _probed(self) -> Walls:
         """Build all of them; without the one that fails all the others, and so on."""
-        standing, missing = list(WALLS), {}
+        standing = list(self._build)
+        missing = {wall: "not asked for" for wall in WALLS if wall not in standing}
         while True:
             deadline = time.monotonic() + _PROBE_SECONDS
             box = self._start(_PROBE, standing, deadline, lambda: None)

@@ -1,0 +1,265 @@
+"""A bundle that wants out: whatever it tries, it finds the system, its own code, an empty folder, and nobody."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.support.bundles import FOREVER, Bench
+from tests.support.commoner import run_as_ordinary_user
+from tests.support.processes import running
+from tests.support.waiting import until, wait_until
+
+from toolcrib.adapters.runners.sandbox import Sandbox, SandboxLimits
+from toolcrib.adapters.runners.scratch import Scratch, remove_tree, sweep
+from toolcrib.adapters.runners.unpacking import Unpacked
+from toolcrib.adapters.runners.walls import NEEDED
+from toolcrib.core.errors import DeniedError, SettingsError, ToolFailedError
+
+NESTED = "for _ in range(1200):\n    os.mkdir('d'); os.chdir('d')\nopen('last', 'w').close()\nos.chmod('.', 0)\nreturn 'deep'"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _namespaces() -> None:
+    walls = Sandbox().walls()
+    if walls.lacking:
+        pytest.skip(f"the walls cannot be built here: {walls}")
+
+
+async def test_nothing_of_the_service_is_to_be_found(bench: Bench, tmp_path: Path) -> None:
+    """Neither its data, nor another tool's code, nor what belongs to anybody on this machine."""
+    for name in ("tokens.db", "audit.db", "keys/seal"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("secret")
+    other = bench.python("return 'honest'", description="Another.")
+    assert await other.execute({}) == "honest"
+    body = (
+        "found = [os.path.join(folder, name) for folder, _, names in os.walk('/') for name in names\n"
+        "         if folder.split('/')[1] not in ('usr', 'proc')]\n"
+        "return [path for path in found if path.endswith(('.db', 'seal', '/function.py', 'shadow', 'history'))]"
+    )
+    seen = [path for path in await bench.python(body).execute({}) if "/site-packages/" not in path]
+    assert seen == ["/run/bundle/code/function.py"]
+    for path in (tmp_path, bench.cache_folder, Path.home()):
+        assert await bench.python("return os.path.exists(input_data['path'])").execute({"path": str(path)}) is False
+    assert await other.execute({}) == "honest"
+
+
+async def test_data_in_a_folder_that_every_bundle_sees_is_covered(bench: Bench, tmp_path: Path) -> None:
+    folder = Path(sys.prefix, "lib", f"data-{uuid.uuid4().hex}")
+    try:
+        folder.mkdir()
+    except PermissionError:
+        pytest.skip("not our interpreter's folder")
+    try:
+        (folder / "tokens.db").write_text("secret")
+        sandbox = Sandbox(hidden=[folder / "tokens.db", folder.with_name("no-such"), folder])
+        bench.runner.sandbox = sandbox
+        body = "folder = input_data['folder']\nreturn os.path.isdir(folder) and os.listdir(folder)"
+        assert await bench.python(body).execute({"folder": str(folder)}) == []
+    finally:
+        remove_tree(folder)
+
+
+async def test_no_process_but_its_own_is_there(bench: Bench) -> None:
+    body = (
+        "pids = sorted(int(name) for name in os.listdir('/proc') if name.isdigit())\n"
+        "def tried(act, *words):\n"
+        "    try:\n        return act(*words)\n    except OSError as error:\n        return type(error).__name__\n"
+        "reads = [tried(lambda: open(f'/proc/{pid}/environ').read()) for pid in pids]\n"
+        "killed = [tried(os.kill, pid, 9) for pid in range(3, 40000)]\n"
+        "every = tried(os.kill, -1, 9)\n"
+        "fds = tried(os.listdir, '/proc/1/fd')\n"
+        "return [pids, reads, sorted(set(map(str, killed))), os.getppid(), fds]"
+    )
+    pids, environments, killed, parent, handles = await bench.python(body).execute({})
+    assert (pids, killed, parent) == ([1, 2], ["ProcessLookupError"], 1)
+    assert environments[0] == handles == "PermissionError"
+    assert "TOOLCRIB" not in environments[1]
+
+
+@pytest.fixture
+def loopback() -> Iterator[tuple[int, str]]:
+    """The port of a server on loopback, and a socket in the abstract namespace."""
+    name = f"\0toolcrib-{uuid.uuid4().hex}"
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as abstract:
+        abstract.bind(name)
+        abstract.listen()
+        yield server.getsockname()[1], name[1:]
+
+
+async def test_no_server_of_this_machine_is_reached(bench: Bench, loopback: tuple[int, str]) -> None:
+    port, name = loopback
+    body = (
+        "import socket\nrefused = []\n"
+        "for family, address in ((socket.AF_INET, ('127.0.0.1', input_data['port'])),\n"
+        "                        (socket.AF_INET6, ('::1', input_data['port'])),\n"
+        "                        (socket.AF_INET, ('169.254.169.254', 80)),\n"
+        "                        (socket.AF_UNIX, '\\0' + input_data['name'])):\n"
+        "    try:\n        socket.socket(family).connect(address)\n"
+        "    except OSError as error:\n        refused.append(error.errno)\n"
+        "return refused"
+    )
+    refused = await bench.python(body).execute({"port": port, "name": name})
+    assert len(refused) == 4
+
+
+async def test_one_run_cannot_write_what_another_answers(bench: Bench) -> None:
+    """Both at once, of one caller; one of them waits with its answer until the other has tried."""
+    victim = bench.program('#!/bin/sh\nsleep 1\nprintf \'"honest"\' > "$2"\n')
+    thief = bench.python(
+        "made = []\nend = time.monotonic() + 1.5\n"
+        "while time.monotonic() < end:\n"
+        "    for folder, folders, names in os.walk('/'):\n"
+        "        folders[:] = [name for name in folders if name not in ('usr', 'lib', 'proc')]\n"
+        "        made += [os.path.join(folder, name) for name in names if name in ('output.json', 'question')]\n"
+        "    time.sleep(0.05)\n"
+        "return made",
+        name="thief",
+    )
+    assert await asyncio.gather(victim.execute({}), thief.execute({})) == ["honest", []]
+
+
+async def test_a_daemon_ends_with_its_call(bench: Bench) -> None:
+    mark = uuid.uuid4().hex
+    body = (
+        "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        os.setsid()\n"
+        f"        os.execv('/bin/sh', ['sh', '-c', 'while :; do sleep 0.02; done', {mark!r}])\n    os._exit(0)\n"
+        f"begun = lambda pid: {mark!r} in open(f'/proc/{{pid}}/cmdline').read()\n"
+        "while not any(begun(pid) for pid in os.listdir('/proc') if pid.isdigit()):\n    time.sleep(0.01)\n"
+        "return 'gone'"
+    )
+    assert await bench.python(body).execute({}) == "gone"
+    assert not running(mark)
+
+
+async def test_a_service_that_stands_still_lets_nothing_run_beyond_its_deadline(bench: Bench) -> None:
+    """The keeper inside has the deadline too: here nobody else looks at it."""
+    mark = uuid.uuid4().hex
+    folder = bench.cache_folder / "endless"
+    folder.mkdir(parents=True)
+    (folder / "function.py").write_text(
+        "import time\nclass AgentSpaceV1Tool:\n    def __init__(self, i, d): ...\n    def execute(self, data):\n"
+        + "".join(f"        {line}\n" for line in (FOREVER.format(mark=mark) + "time.sleep(600)").splitlines())
+    )
+    await asyncio.to_thread(bench.sandbox.walls)
+    deadline = time.monotonic() + 3
+    box = await bench.sandbox.started(Unpacked("python", folder), deadline)
+    await box.tell(b'{"tool_id": "", "tool_data": {}, "command": "", "input": {}}', deadline)
+    await until(lambda: running(mark) or box.is_dead)
+    await until(lambda: not running(mark))
+    await until(lambda: box.is_dead)
+    assert time.monotonic() >= deadline
+    await box.end()
+
+
+def test_nothing_outlives_a_service_that_is_killed(bench: Bench, tmp_path: Path) -> None:
+    mark = uuid.uuid4().hex
+    program = (
+        "import asyncio\nfrom pathlib import Path\nfrom tests.support.bundles import FOREVER, Bench\n"
+        f"tool = Bench(Path({str(tmp_path)!r})).python(FOREVER.format(mark={mark!r}) + 'time.sleep(600)')\n"
+        "asyncio.run(tool.execute({}))\n"
+    )
+    service = subprocess.Popen([sys.executable, "-c", program], cwd=Path(__file__).parents[2], start_new_session=True)
+    try:
+        wait_until(lambda: len(running(mark)) > 1 or service.poll() is not None)  # itself, and what the bundle started
+    finally:
+        service.send_signal(signal.SIGKILL)
+        service.wait()
+    wait_until(lambda: not running(mark))
+
+
+async def test_the_scratch_has_a_quota(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench(SandboxLimits(scratch_bytes=1024 * 1024, scratch_files=100))
+    body = "for n in range(200):\n    open(str(n), 'wb').write(b'x' * 65536)"
+    with pytest.raises(ToolFailedError, match="No space left"):
+        await bench.python(body).execute({})
+    with pytest.raises(ToolFailedError, match="No space left"):
+        await bench.python("for n in range(200): os.mkdir(str(n))").execute({})
+
+
+async def test_nested_folders_are_no_trouble(bench: Bench) -> None:
+    assert await bench.python(NESTED).execute({}) == "deep"
+    assert await bench.python("return os.listdir('.')").execute({}) == []
+
+
+async def test_memory_of_an_output_is_bounded(bench: Bench) -> None:
+    """A result that is announced as endless, one that is never finished, one that is no JSON."""
+    for said in ("(2**60).to_bytes(8, 'big')", "(9).to_bytes(8, 'big') + b'[' * 9", "b''"):
+        body = (
+            "import socket\nfor fd in range(3, 20):\n"
+            f"    try:\n        socket.socket(fileno=fd).sendall({said})\n    except OSError:\n        continue\n"
+            "os._exit(0)"
+        )
+        with pytest.raises(ToolFailedError):
+            await bench.python(body).execute({})
+
+
+# Where walls are missing
+
+
+async def test_too_few_walls_are_a_refusal_that_says_so(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench(build=[wall for wall in NEEDED if wall != "network"])
+    with pytest.raises(DeniedError, match=r"the network wall cannot be built: not asked for.*BUNDLE_ISOLATION=weak"):
+        await bench.python("return 1").execute({})
+    assert bench.sandbox.told()[0] is False
+
+
+@pytest.fixture
+def weak_bench(make_bench: Callable[..., Bench]) -> Iterator[Bench]:
+    """Without any wall. Root runs bundles as somebody else, who may have no access to our interpreter."""
+    with tempfile.TemporaryDirectory(prefix="toolcrib-test-") as folder:
+        Path(folder).chmod(0o755)
+        bench = make_bench(isolation="weak", build=(), scratch=Path(folder))
+        try:
+            bench.sandbox.walls()
+        except SettingsError as error:
+            assert "cannot be used inside a sandbox" in str(error)
+            pytest.skip(str(error))
+        yield bench
+        bench.runner.close()
+        assert list(Path(folder).iterdir()) == []
+
+
+async def test_a_weak_run_is_still_a_run(weak_bench: Bench) -> None:
+    assert await weak_bench.python("return [input_data, os.listdir('.')]").execute({"a": 1}) == [{"a": 1}, []]
+    assert await weak_bench.program('#!/bin/sh\nprintf 1 > "$2"\n').execute({}) == 1
+    assert "these walls alone" in weak_bench.sandbox.told()[1]
+
+
+async def test_a_weak_run_ends_with_what_it_started(weak_bench: Bench) -> None:
+    mark = uuid.uuid4().hex
+    assert await weak_bench.python(FOREVER.format(mark=mark) + "return 1").execute({}) == 1
+    assert not running(mark)
+
+
+async def test_a_weak_run_leaves_no_folder_however_deep(weak_bench: Bench) -> None:
+    assert await weak_bench.python(NESTED).execute({}) == "deep"
+
+
+def test_what_a_crash_left_is_swept(tmp_path: Path) -> None:
+    left, used = tmp_path / "toolcrib-run-left", Scratch(tmp_path)
+    (left / "work").mkdir(parents=True)
+    (left / "work/link").symlink_to(tmp_path)
+    (left / "work").chmod(0)
+    (tmp_path / "toolcrib-run-link").symlink_to(tmp_path)
+    assert sweep(tmp_path) == 1
+    assert used.work.is_dir()
+    assert not left.exists()
+    used.remove()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="runs as root, and runs the others as an ordinary user")
+def test_all_of_it_as_an_ordinary_user(tmp_path: Path) -> None:
+    bundles = "tests/adapters/runners/test_bundle.py"
+    more = ("a_program_bundle", "a_fork_bomb_goes_off_alone", "a_process_is_kept_for_the_same_caller_alone")
+    done = run_as_ordinary_user([__file__, *(f"{bundles}::test_{name}" for name in more)], tmp_path)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
