@@ -123,9 +123,9 @@ class Binder:
     @cached_property
     def _bundles(self) -> BundleRunner:
         from toolcrib.adapters.runners.bundle import BundleRunner
-        from toolcrib.bootstrap.sandboxes import open_sandbox
+        from toolcrib.bootstrap.sandboxes import open_proxies, open_sandbox
 
-        return BundleRunner(self._cache, open_sandbox(self._settings), **self._terms)
+        return BundleRunner(self._cache, open_sandbox(self._settings), open_proxies(self._settings), **self._terms)
 
     @cached_property
     def _caller(self) -> HttpCaller:

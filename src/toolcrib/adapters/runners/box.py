@@ -71,7 +71,9 @@ class Box:
         self.unpacked = unpacked
         self.walls: tuple[str, ...] = ()
         self.born = time.monotonic()
+        self._way_out: socket.socket | None = None
         self._on_end = on_end
+        self._has_way_out: bool = order["network"]
         self._output_limit: int = order["limits"]["output_bytes"]
         self._control, control = socket.socketpair()
         self._calls, calls = socket.socketpair()
@@ -89,6 +91,16 @@ class Box:
         self._control.sendall(frame(json.dumps(order).encode()))
         self._control.setblocking(False)
         self._calls.setblocking(False)
+
+    def take_way_out(self) -> socket.socket | None:
+        """The socket that listens inside, if there is one, for the caller to answer at and to close."""
+        way_out, self._way_out = self._way_out, None
+        return way_out
+
+    @property
+    def reusable(self) -> bool:
+        """Whether it may be asked again: a program ends with its answer, and a way out belongs to one call."""
+        return self.unpacked.kind == "python" and not self._has_way_out
 
     def begin(self, deadline: float) -> None:
         """From now on something is asked, which must be over by ``deadline``."""
@@ -109,6 +121,9 @@ class Box:
         if "wall" in said:
             raise WallDownError(said["wall"], said["reason"])
         self.walls = tuple(said["walls"])
+        if self._has_way_out:  # it was sent before the walls were told
+            _, handles, _, _ = socket.recv_fds(self._control, 1, 1)
+            self._way_out = socket.socket(fileno=handles[0])
 
     async def tell(self, question: bytes, deadline: float) -> None:
         with contextlib.suppress(ConnectionError):  # it is dead: what it died of comes with the answer
@@ -183,8 +198,9 @@ class Box:
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
         self._process.wait()
-        for end in (self._control, self._calls, self._messages):
-            end.close()
+        for end in (self._control, self._calls, self._messages, self._way_out):
+            if end is not None:
+                end.close()
         self._clock.close()
         on_end, self._on_end = self._on_end, lambda: None
         on_end()

@@ -19,6 +19,7 @@ from toolcrib.adapters.runners.bound import BoundRunner
 from toolcrib.adapters.runners.box import Box
 from toolcrib.adapters.runners.bundle_calls import BundleCall, how_it_ended, program_answer, python_answer
 from toolcrib.adapters.runners.kept import KeptBoxes
+from toolcrib.adapters.runners.network import Proxies, wanted
 from toolcrib.adapters.runners.sandbox import Sandbox
 from toolcrib.adapters.runners.unpacking import BundleCache, Lease
 from toolcrib.adapters.runners.walls import Walls
@@ -44,11 +45,12 @@ class BundleRunner(BoundRunner):
     """Runs bundles out of a cache in a sandbox.
 
     Of ``max_running`` at once, one caller has a quarter and one tool a half; ``kept`` wait for the next call of the
-    same code by the same caller.
+    same code by the same caller. With ``proxies``, bundles that ask for a network have one, as far as these let them.
     """
 
     cache: BundleCache
     sandbox: Sandbox
+    proxies: Proxies | None = None
     max_running: int = 16
     kept: int = 8
 
@@ -99,6 +101,7 @@ class BundleRunner(BoundRunner):
             ) from None
 
     async def _run(self, call: BundleCall) -> Ran:
+        network = wanted(call.spec, allowed=self.proxies is not None)
         if self.kept and (box := self._boxes.take(call.key)) is not None:
             box.begin(call.deadline)
             return await self._asked(box, call, call.next_question())
@@ -106,10 +109,18 @@ class BundleRunner(BoundRunner):
             lease = await in_thread(self.cache.lease, call.digest)
         except InvalidBundleError as error:
             raise ToolFailedError(call.spec.name, _first_line(error), cause_type=type(error).__name__) from None
-        box, question = await self._started(call, lease)
-        return await self._asked(box, call, question)
+        box, question = await self._started(call, lease, network=network is not None)
+        way_out = box.take_way_out()
+        if way_out is None or network is None or self.proxies is None:
+            return await self._asked(box, call, question)
+        proxy = self.proxies(network)
+        try:
+            await proxy.start(way_out)
+            return await self._asked(box, call, question)
+        finally:
+            await asyncio.shield(proxy.close())
 
-    async def _started(self, call: BundleCall, lease: Lease) -> tuple[Box, bytes]:
+    async def _started(self, call: BundleCall, lease: Lease, *, network: bool) -> tuple[Box, bytes]:
         try:
             program = lease.unpacked.kind == "program"
             question = call.program_question() if program else call.first_question()
@@ -117,9 +128,10 @@ class BundleRunner(BoundRunner):
             lease.release()
             raise
         try:
-            return await self.sandbox.started(lease.unpacked, call.deadline, lease.release), question
+            box = await self.sandbox.started(lease.unpacked, call.deadline, network=network, on_end=lease.release)
         except TimeoutError:
             raise ToolTimeoutError(call.spec.name, call.seconds) from None
+        return box, question
 
     async def _asked(self, box: Box, call: BundleCall, question: bytes) -> Ran:
         """The answer of the tool in the box, which is then kept for the next call, or dead."""
@@ -136,7 +148,7 @@ class BundleRunner(BoundRunner):
             error.facts = {**error.facts, **facts}
             raise
         finally:
-            if keep and self.kept:
+            if keep and self.kept and box.reusable:
                 self._boxes.keep(call.key, box)
             else:
                 await asyncio.shield(box.end())

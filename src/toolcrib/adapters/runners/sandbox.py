@@ -68,17 +68,26 @@ class Sandbox:
         self._walls: Walls | None = None
         self._lock = threading.Lock()
 
-    async def started(self, unpacked: Unpacked, deadline: float, on_end: Callable[[], None] = lambda: None) -> Box:
+    async def started(
+        self,
+        unpacked: Unpacked,
+        deadline: float,
+        *,
+        network: bool = False,
+        on_end: Callable[[], None] = lambda: None,
+    ) -> Box:
         """A box whose walls stand, with the code in it, which has not run yet. DeniedError if too few walls stand.
 
-        ``on_end`` is called once: when the box is dead, or if it does not come to one.
+        With ``network`` it has a way out that somebody must answer at. ``on_end`` is called once: when the box is dead,
+        or if it does not come to one.
         """
         try:
             walls = await self._walls_needed()
+            order = self._order(unpacked, walls.standing) | {"network": network and "network" in walls.standing}
         except BaseException:
             on_end()
             raise
-        starting = asyncio.ensure_future(in_thread(self._start, unpacked, walls.standing, deadline, on_end))
+        starting = asyncio.ensure_future(in_thread(self._start, unpacked, order, deadline, on_end))
         try:
             box = await asyncio.shield(starting)
         except asyncio.CancelledError:
@@ -126,7 +135,7 @@ class Sandbox:
         missing = {wall: "not asked for" for wall in WALLS if wall not in standing}
         while True:
             deadline = time.monotonic() + _PROBE_SECONDS
-            box = self._start(_PROBE, standing, deadline, lambda: None)
+            box = self._start(_PROBE, self._order(_PROBE, standing), deadline, lambda: None)
             try:
                 await box.ready(deadline)
                 question = {"tool_id": "probe", "tool_data": {}, "command": "", "input": {}}
@@ -149,16 +158,15 @@ class Sandbox:
                 )
             return Walls(tuple(standing), missing)
 
-    def _start(self, unpacked: Unpacked, walls: Sequence[str], deadline: float, on_end: Callable[[], None]) -> Box:
+    def _start(self, unpacked: Unpacked, order: dict[str, Any], deadline: float, on_end: Callable[[], None]) -> Box:
         ending = ExitStack()
         ending.callback(on_end)
         try:
-            order = self._order(unpacked, walls)
-            if "mount" not in walls:
+            if "mount" not in order["walls"]:
                 scratch = Scratch(self._scratch)
                 ending.callback(scratch.remove)
                 order |= {"code": str(scratch.with_code(Path(order["code"]))), "scratch": str(scratch.work)}
-            return Box(unpacked, order, deadline, orphans="process" not in walls, on_end=ending.close)
+            return Box(unpacked, order, deadline, orphans="process" not in order["walls"], on_end=ending.close)
         except BaseException:
             ending.close()
             raise
@@ -174,4 +182,5 @@ class Sandbox:
             "hidden": self._hidden,
             "limits": asdict(self.limits),
             "scratch": "",
+            "network": False,
         }

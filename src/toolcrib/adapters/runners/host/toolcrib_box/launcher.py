@@ -9,7 +9,8 @@ from typing import Any
 from toolcrib_box import kernel
 from toolcrib_box.frames import read_frame, tell
 from toolcrib_box.keeper import keep
-from toolcrib_box.namespaces import WallError, enter_namespaces
+from toolcrib_box.namespaces import WallError, building, enter_namespaces
+from toolcrib_box.network import open_way_out
 
 
 def launch(control_fd: int, calls_fd: int, clock: int) -> None:
@@ -17,6 +18,9 @@ def launch(control_fd: int, calls_fd: int, clock: int) -> None:
     order: dict[str, Any] = json.loads(read_frame(control))
     try:
         enter_namespaces(order["walls"])
+        if order["network"]:
+            with building("network"):
+                order["proxy"] = open_way_out(control)
     except WallError as error:
         tell(calls, wall=error.wall, reason=error.reason)
         os._exit(1)

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from toolcrib_box import kernel
 from toolcrib_box.frames import read_frame, tell, write_frame
 from toolcrib_box.namespaces import WallError
+from toolcrib_box.network import variables
 from toolcrib_box.view import CODE, OUTPUT, View
 
 Question = dict[str, Any]
@@ -26,6 +27,8 @@ def become_tool(order: dict[str, Any], own: int, view: View, scratch: str, calls
         _keep_only(calls)
         os.chdir(scratch)
         os.environ |= {"HOME": scratch, "TMPDIR": scratch}
+        if order["network"]:
+            os.environ |= variables(order["proxy"])
         limit(order["limits"], order["walls"])
         step_down(own)
     except WallError as error:
