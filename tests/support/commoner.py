@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-_HOST = Path(__file__).parents[2] / "src/toolcrib/adapters/runners/host"
+HOST = Path(__file__).parents[2] / "src/toolcrib/adapters/runners/host"
 _USER = 54_321
 _REPOSITORY = Path(__file__).parents[2]
 
@@ -25,7 +25,7 @@ def run_as_ordinary_user(tests: list[str], folder: Path) -> subprocess.Completed
 
 def _open_up(paths: list[Path]) -> None:
     """In a mount namespace of our own: folders on the way to ``paths`` that others may not enter become passable."""
-    sys.path.insert(0, str(_HOST))
+    sys.path.insert(0, str(HOST))
     from toolcrib_box import kernel
 
     kernel.unshare(kernel.NEWNS)

@@ -13,7 +13,7 @@ RULE = "bundle_isolation"
 
 NEEDED = ("user", "mount", "process", "network", "ipc")
 """Without these a bundle runs only where the setting ``bundle_isolation`` says ``weak``."""
-WALLS = (*NEEDED, "cgroup")
+WALLS = (*NEEDED, "landlock", "seccomp")
 """All there are, in the order in which they are built."""
 
 _WAYS_OUT = {

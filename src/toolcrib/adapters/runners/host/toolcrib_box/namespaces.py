@@ -17,7 +17,6 @@ _FLAGS = {
     "process": kernel.NEWPID,
     "network": kernel.NEWNET,
     "ipc": kernel.NEWIPC | kernel.NEWUTS,
-    "cgroup": kernel.NEWCGROUP,
 }
 
 

@@ -14,8 +14,10 @@ from typing import Any, NoReturn
 
 from toolcrib_box import kernel
 from toolcrib_box.frames import read_frame, tell, write_frame
-from toolcrib_box.namespaces import WallError
+from toolcrib_box.landlock import restrict
+from toolcrib_box.namespaces import WallError, building
 from toolcrib_box.network import variables
+from toolcrib_box.seccomp import filter_calls
 from toolcrib_box.view import CODE, OUTPUT, View
 
 Question = dict[str, Any]
@@ -31,6 +33,12 @@ def become_tool(order: dict[str, Any], own: int, view: View, scratch: str, calls
             os.environ |= variables(order["proxy"])
         limit(order["limits"], order["walls"])
         step_down(own)
+        if "landlock" in order["walls"]:
+            with building("landlock"):
+                restrict(view, scratch, mounted="mount" in order["walls"], network=order["network"])
+        if "seccomp" in order["walls"]:
+            with building("seccomp"):
+                filter_calls()
     except WallError as error:
         tell(calls, wall=error.wall, reason=error.reason)
         os._exit(1)
