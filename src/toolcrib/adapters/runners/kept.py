@@ -27,6 +27,7 @@ class KeptBoxes:
         self._dying: list[Box] = []
         self._lock = threading.Lock()
         self._closed = False
+        self._burial = 0.0
 
     def take(self, key: Hashable) -> Box | None:
         """One that may be asked now: it lives, and has said nothing unasked."""
@@ -50,9 +51,7 @@ class KeptBoxes:
                 self._idle.append((key, box))
             while len(self._idle) > self._most:
                 self._let_go(self._idle.pop(0)[1])
-            first = len(self._idle) == 1
-        if first:
-            self._bury_later(self._idle_seconds + _BURIAL_SECONDS)
+        self._bury_later(self._idle_seconds + _BURIAL_SECONDS)
 
     def close(self) -> None:
         """End them all; dead when this returns."""
@@ -71,11 +70,16 @@ class KeptBoxes:
         self._bury_later(_BURIAL_SECONDS)
 
     def _bury_later(self, seconds: float) -> None:
-        with contextlib.suppress(RuntimeError):  # without a loop, the next one or ``close`` does it
+        """At the latest; without a loop, or if it ends before, the next one or ``close`` does it."""
+        if seconds + time.monotonic() >= self._burial > time.monotonic():
+            return
+        with contextlib.suppress(RuntimeError):
             asyncio.get_running_loop().call_later(seconds, self._bury)
+            self._burial = time.monotonic() + seconds
 
     def _bury(self) -> None:
         """The dead leave a process to be waited for, and handles to be closed."""
+        self._burial = 0.0
         with self._lock:
             over = [box for _, box in self._idle if not box.is_quiet]
             self._idle = [(key, box) for key, box in self._idle if box not in over]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import socket
 
 from toolcrib.core.errors import ToolcribError
 
 _HEAD = 8
-_PIECE = 256 * 1024
+_PIECE = 64 * 1024
 
 
 class TooLargeError(ToolcribError):
@@ -31,23 +32,38 @@ async def send(channel: socket.socket, content: bytes, deadline: float) -> None:
             await asyncio.get_running_loop().sock_sendall(channel, memoryview(message)[sent:])
 
 
-async def receive(channel: socket.socket, limit: int, deadline: float) -> bytes:
-    """The next message. EOFError if the other end is closed, TimeoutError past the deadline."""
-    found = bytearray()
-    wanted = _HEAD
-    while len(found) < wanted:
+async def receive(channel: socket.socket, limit: int, deadline: float, patience: float = 0.0) -> bytes:
+    """The next message. EOFError if the other end is closed, TimeoutError past the deadline.
+
+    For so many seconds, ``patience``, it is waited for here and now: a way through the event loop takes longer than
+    what answers at once.
+    """
+    if not patience or not select.select((channel,), (), (), patience)[0]:
         await _readable(channel, deadline)
-        piece = channel.recv(_PIECE)
-        if not piece:
-            raise EOFError
-        found += piece
-        if wanted == _HEAD and len(found) >= _HEAD:
-            wanted += int.from_bytes(found[:_HEAD], "big")
-            if wanted > _HEAD + limit:
-                raise TooLargeError(f"more than {limit:,} bytes")
+    found = channel.recv(_PIECE)
+    if not found:
+        raise EOFError
+    while len(found) < _HEAD:
+        found += await _piece(channel, deadline)
+    wanted = _HEAD + int.from_bytes(found[:_HEAD], "big")
+    if wanted > _HEAD + limit:
+        raise TooLargeError(f"more than {limit:,} bytes")
+    if len(found) < wanted:
+        pieces = bytearray(found)
+        while len(pieces) < wanted:
+            pieces += await _piece(channel, deadline)
+        found = bytes(pieces)
     if len(found) > wanted:
         raise EOFError  # it says more than one thing at a time: what is left would be taken for the next answer
-    return bytes(found[_HEAD:])
+    return found[_HEAD:]
+
+
+async def _piece(channel: socket.socket, deadline: float) -> bytes:
+    await _readable(channel, deadline)
+    piece = channel.recv(_PIECE)
+    if not piece:
+        raise EOFError
+    return piece
 
 
 def is_quiet(channel: socket.socket) -> bool:
@@ -62,14 +78,15 @@ def is_quiet(channel: socket.socket) -> bool:
 async def _readable(channel: socket.socket, deadline: float) -> None:
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[bool] = loop.create_future()
-    loop.add_reader(channel, _settle, ready, True)
+    handle = channel.fileno()
+    loop.add_reader(handle, _settle, ready, True)
     timer = loop.call_at(deadline, _settle, ready, False)
     try:
         if not await ready:
             raise TimeoutError
     finally:
         timer.cancel()
-        loop.remove_reader(channel)
+        loop.remove_reader(handle)
 
 
 def _settle(ready: asyncio.Future[bool], answer: bool) -> None:

@@ -69,12 +69,14 @@ def become_program(path: str, output: str, calls: socket.socket) -> NoReturn:
 
 def answer_calls(calls: socket.socket, scratch: str) -> NoReturn:
     """The first question brings the tool's data; the next ones, of the same caller, only what to do."""
+    empty, wait = os.stat(scratch).st_size, os.waitpid
     question = json.loads(read_frame(calls))
     name, data = question["tool_id"], json.dumps(question["tool_data"])
     while True:
         try:
             value = run(name, json.loads(data), question)
-            text = json.dumps({"alone": _is_alone(scratch), "value": value}, allow_nan=False)
+            alone = _is_alone(wait) and os.stat(scratch).st_size == empty
+            text = json.dumps({"alone": alone, "value": value}, allow_nan=False)
         except BaseException as error:  # noqa: BLE001 - whatever the bundle raises, SystemExit too, is its answer
             text = json.dumps({"error": described(error)})
         write_frame(calls, text.encode("utf-8", "surrogatepass"))
@@ -106,14 +108,14 @@ def described(error: BaseException) -> dict[str, Any]:
     }
 
 
-def _is_alone(scratch: str, wait: Callable[[int, int], Any] = os.waitpid) -> bool:
-    """Whether nothing of the call is left: no process, no thread, no file. Then there may be another."""
+def _is_alone(wait: Callable[[int, int], Any]) -> bool:
+    """Whether no process and no thread of the call is left. Then, if its scratch is empty, there may be another."""
     try:
         wait(-1, os.WNOHANG)
         return False
     except ChildProcessError:
         threads = sys.modules.get("threading")
-        return (threads is None or threads.active_count() == 1) and not os.listdir(scratch)
+        return threads is None or threads.active_count() == 1
 
 
 def limit(limits: dict[str, Any], walls: list[str]) -> None:
