@@ -19,7 +19,6 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.support.bundles import FOREVER, Bench
-from tests.support.commoner import HOST, run_as_ordinary_user
 from tests.support.processes import running
 from tests.support.waiting import until, wait_until
 
@@ -406,11 +405,3 @@ def test_what_a_crash_left_is_swept(tmp_path: Path) -> None:
     assert used.work.is_dir()
     assert not left.exists()
     used.remove()
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="runs as root, and runs the others as an ordinary user")
-def test_all_of_it_as_an_ordinary_user(tmp_path: Path) -> None:
-    bundles = "tests/adapters/runners/test_bundle.py"
-    more = ("a_program_bundle", "a_fork_bomb_goes_off_alone", "a_process_is_kept_for_the_same_caller_alone")
-    done = run_as_ordinary_user([__file__, *(f"{bundles}::test_{name}" for name in more)], tmp_path)
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
