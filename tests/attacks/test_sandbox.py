@@ -22,6 +22,7 @@ from tests.support.bundles import FOREVER, Bench
 from tests.support.processes import running
 from tests.support.waiting import until, wait_until
 
+import toolcrib
 from toolcrib.adapters.runners.sandbox import Sandbox, SandboxLimits
 from toolcrib.adapters.runners.scratch import Scratch, remove_tree, sweep
 from toolcrib.adapters.runners.unpacking import Unpacked
@@ -30,6 +31,7 @@ from toolcrib.bootstrap.sandboxes import open_proxies
 from toolcrib.core.errors import DeniedError, SettingsError, ToolFailedError, ToolValidationError
 from toolcrib.settings import load_settings
 
+HOST = Path(toolcrib.__file__).parent / "adapters/runners/host"
 NESTED = (
     "for _ in range(1200): os.mkdir('d'); os.chdir('d')\nopen('last', 'w').close()\nos.chmod('.', 0)\nreturn 'deep'"
 )

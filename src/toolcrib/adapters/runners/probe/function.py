@@ -10,7 +10,7 @@ from pathlib import Path
 class AgentSpaceV1Tool:
     def __init__(self, tool_id: str, tool_data: dict[str, object]) -> None: ...
 
-    def execute(self, input_data: dict[str, object]) -> str:
+    def execute(self, _input: dict[str, object]) -> str:
         for folder in filter(os.path.isdir, site.getsitepackages()):
             next(Path(folder).iterdir(), None)
         Path("written").write_text(signal.SIGKILL.name, encoding="ascii")
