@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import mmap
 import os
@@ -21,7 +22,7 @@ from typing import Any, BinaryIO
 from toolcrib.adapters.runners.unpacking import Unpacked
 from toolcrib.adapters.runners.wire import frame, is_quiet, receive, send
 from toolcrib.calling import keeper
-from toolcrib.core.errors import ToolcribError
+from toolcrib.core.errors import ToolcribError, UnavailableError
 
 _HOST = Path(__file__).with_name("host")
 _CLOCK = struct.Struct("=dQ")
@@ -90,7 +91,11 @@ class Box:
             handles = [end.fileno() for end in (control, calls, clock)]
             around = [str(keeper.__file__), str(life.fileno())] if orphans else []
             command = [sys.executable, "-I", "-X", "utf8", *around, str(_HOST), *map(str, handles)]
-            self._process = _started(command, [*handles, *([life.fileno()] if orphans else [])], self._messages)
+            try:
+                self._process = _started(command, [*handles, *([life.fileno()] if orphans else [])], self._messages)
+            except OSError as error:
+                os.close(self._life)
+                raise UnavailableError(f"no process could be started for a bundle: {error}") from None
         self._control.sendall(frame(json.dumps(order).encode()))
         self._control.setblocking(False)
         self._calls.setblocking(False)
@@ -113,6 +118,7 @@ class Box:
     def rest(self, deadline: float) -> None:
         """From now on nothing is asked; by ``deadline`` it is dead, if nothing is asked before."""
         self._number += 1
+        os.ftruncate(self._messages.fileno(), 0)
         _CLOCK.pack_into(self._clock, 0, deadline + _GRACE, self._number)
 
     async def ready(self, deadline: float) -> None:
@@ -227,6 +233,8 @@ def _started(command: list[str], handles: list[int], messages: BinaryIO) -> subp
 
 def _memory() -> BinaryIO:
     """A file that no path leads to, and that appends."""
-    if hasattr(os, "memfd_create"):
-        return os.fdopen(os.memfd_create("toolcrib"), "ab+", buffering=0)
-    return tempfile.TemporaryFile("ab+", buffering=0)
+    if not hasattr(os, "memfd_create"):
+        return tempfile.TemporaryFile("ab+", buffering=0)
+    handle = os.memfd_create("toolcrib")
+    fcntl.fcntl(handle, fcntl.F_SETFL, os.O_APPEND)
+    return os.fdopen(handle, "rb+", buffering=0)

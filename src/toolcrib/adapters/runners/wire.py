@@ -72,6 +72,8 @@ def is_quiet(channel: socket.socket) -> bool:
         channel.recv(1, socket.MSG_PEEK)
     except BlockingIOError:
         return True
+    except OSError:
+        pass
     return False
 
 
