@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 class System:
     """The parts that library, command line, service and MCP server are made of.
 
-    ``functions`` are those that system bindings may name; ``python_modules`` are those that python bindings may
-    import, beside the settings' own; ``cleanups`` run after a delete, beside the one that removes a bundle;
+    ``functions`` are those that system bindings may name; ``python_tools`` are the ``module:attribute`` that python
+    bindings may name, beside the settings' own; ``cleanups`` run after a delete, beside the one that removes a bundle;
     ``clock`` says when something was written or done.
     """
 
     settings: Settings
     functions: Mapping[str, Any] = field(default_factory=dict)
-    python_modules: Sequence[str] = ()
+    python_tools: Sequence[str] = ()
     cleanups: Sequence[Callable[[ToolSpec], None]] = ()
     clock: Callable[[], float] = time.time
     _closing: ExitStack = field(default_factory=ExitStack, init=False)
@@ -83,7 +83,7 @@ class System:
     def catalogue(self) -> Catalogue:
         """The kept tools; closing them closes the system. Deletions that a crash interrupted are finished here."""
         self.seal.check()
-        binder = Binder(self.settings, self._credentials, lambda: self.blobs, self.functions, self.python_modules)
+        binder = Binder(self.settings, lambda: self.blobs, self.functions, self.python_tools)
         self._closing.callback(binder.close)
         catalogue = Catalogue(
             self.store,
@@ -133,9 +133,6 @@ class System:
             return self.catalogue.tool(name)  # raises why it cannot run
         raise ToolNotFoundError(name, [*self.plugins.names(), *known_names(self.catalogue)])
 
-    def _credentials(self, name: str) -> Mapping[str, Any]:
-        return self.catalogue.credentials(name)
-
     def close(self) -> None:
         """Close what was opened, the last first. A second time does nothing."""
         self._closing.close()
@@ -157,18 +154,18 @@ def open_catalogue(
     settings: Settings | None = None,
     *,
     functions: Mapping[str, Any] | None = None,
-    python_modules: Sequence[str] = (),
+    python_tools: Sequence[str] = (),
     cleanups: Sequence[Callable[[ToolSpec], None]] = (),
 ) -> Catalogue:
     """The catalogue at ``url``, or where the settings say.
 
-    ``functions``, ``python_modules`` and ``cleanups`` are those of :class:`System`.
+    ``functions``, ``python_tools`` and ``cleanups`` are those of :class:`System`.
     """
     settings = settings or load_settings()
     if url is not None:
         settings = settings.with_changes("argument", store=url)
     with ExitStack() as undo:
-        system = undo.enter_context(System(settings, functions or {}, python_modules, cleanups))
+        system = undo.enter_context(System(settings, functions or {}, python_tools, cleanups))
         catalogue = system.catalogue
         undo.pop_all()
     return catalogue

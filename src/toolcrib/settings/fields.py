@@ -119,7 +119,9 @@ class Settings(BaseSettings):
         "event", "The body of an event: as it was committed, or as a Policy DB registers a tool."
     )
 
-    python_modules: Texts = _set((), "Modules that python bindings may import, with those below them; * means any.")
+    python_tools: Texts = _set(
+        (), "Tools that python bindings may name beside those that ship: package.module:attribute, each word for word."
+    )
     mcp_commands: Lines = _set(
         (), "Commands that MCP bindings may start, each word for word; one a line in the variable."
     )

@@ -14,6 +14,7 @@ import httpx
 import pytest
 from tests.support.waiting import PATIENCE, wait_until
 from tests.surfaces.http.bundles import SPEC, bundle
+from tests.surfaces.http.runnable import RUNNABLE
 from tests.surfaces.http.running import RunningService
 
 pytestmark = pytest.mark.xdist_group("service-process")
@@ -38,7 +39,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> object:
     with RunningService(
         tmp_path_factory.mktemp("service"),
         "--sample",
-        python_modules="tests.surfaces.http.runnable",
+        python_tools=",".join(RUNNABLE),
         max_body_bytes=100_000,
     ) as running:
         yield running
@@ -145,7 +146,7 @@ def test_workers_do_not_show_old_answers(tmp_path: Path) -> None:
 
 
 def test_it_ends_gracefully(tmp_path: Path) -> None:
-    service = RunningService(tmp_path, python_modules="tests.surfaces.http.runnable")
+    service = RunningService(tmp_path, python_tools=",".join(RUNNABLE))
     service.environment["PYTHONPATH"] = str(Path(__file__).parents[3])
     begun, free = tmp_path / "begun", tmp_path / "free"
     with service, service.client() as client:
