@@ -14,9 +14,15 @@ from typing import Any
 from toolcrib.calling import runner_for
 from toolcrib.calling.blocking import in_thread
 from toolcrib.core.context import ToolContext
-from toolcrib.core.errors import ToolFailedError, ToolTimeoutError, ToolValidationError, UnavailableError
+from toolcrib.core.errors import (
+    InvalidArgumentsError,
+    ToolFailedError,
+    ToolTimeoutError,
+    ToolValidationError,
+    UnavailableError,
+)
 from toolcrib.core.json import same
-from toolcrib.core.schema import ArgumentCheck
+from toolcrib.core.schema import ArgumentCheck, JsonSchema, named_arguments
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Runner, Tool
 from toolcrib.define.function import is_async_callable
@@ -76,8 +82,9 @@ def described_tool(own: Tool, spec: ToolSpec, *, isolate: bool) -> Tool:
     described = own.with_spec(_with_care(own.spec, spec, isolate))
     if described.spec.isolation == "process" != own.spec.isolation:
         described.runner = runner_for(described.spec, is_async_callable(own.function))
-    if not same(own.spec.parameters, spec.parameters):
-        described.runner = _checked(described.runner, ArgumentCheck(own.spec.parameters, spec.name))
+    schema = own.spec.parameters
+    if schema.get("additionalProperties") is not False or not same(schema, spec.parameters):
+        described.runner = _checked(described.runner, schema, spec.name)
     return described
 
 
@@ -92,8 +99,15 @@ def _with_care(own: ToolSpec, spec: ToolSpec, isolate: bool) -> ToolSpec:
     return spec.with_changes(**changes) if changes else spec
 
 
-def _checked(run: Runner, check: ArgumentCheck) -> Runner:
+def _checked(run: Runner, schema: JsonSchema, name: str) -> Runner:
+    check, named = ArgumentCheck(schema, name), named_arguments(schema)
+
     async def checked(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
+        unknown = None if named is None else next((key for key in arguments if key not in named), None)
+        if unknown is not None:
+            raise InvalidArgumentsError(
+                f"the code of {name!r} takes no argument {unknown!r}, whatever its description says", tool=name
+            )
         return await run(tool, check(arguments), context)
 
     return checked
