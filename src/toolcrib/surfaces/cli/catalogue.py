@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolcrib.surfaces.cli.invocation import Invocation, JsonOption, StoreOption, example, invocation
-from toolcrib.surfaces.cli.output import print_fields, print_json, print_table
+from toolcrib.surfaces.cli.output import complain, print_fields, print_json, print_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from toolcrib.catalogue import Entry, Hit
     from toolcrib.core.spec import ToolSpec
 
@@ -71,11 +73,20 @@ def add(
     with invoked.catalogue() as catalogue:
         known = {spec.name for spec in specs if spec.name in catalogue}
         entries = catalogue.publish_many(specs, replace=replace, force=force)
+    tell_emptied(invoked, entries)
     if invoked.as_json:
         print_json([invoked.record(entry) for entry in entries])
         return
     for entry in entries:
         print(f"{'Replaced' if entry.name in known else 'Added'} tool {entry.name!r}.")
+
+
+def tell_emptied(invoked: Invocation, entries: Iterable[Entry]) -> None:
+    """Say on stderr which tools lost credentials by a write."""
+    for entry in entries:
+        if entry.emptied:
+            lost = ", ".join(map(repr, entry.emptied))
+            complain(invoked.program, f"note: {entry.name!r} has its credentials no more ({lost}); give them again")
 
 
 def _read(invoked: Invocation, file: str) -> list[ToolSpec]:
