@@ -19,6 +19,7 @@ from tests.surfaces.http.bundles import bundle, code_zip
 from toolcrib import Binding, ToolSpec
 from toolcrib.adapters.sealing import AesGcmSeal, new_key
 from toolcrib.bootstrap import open_blobs, open_catalogue, rotate_seal
+from toolcrib.calling.call import Calls
 from toolcrib.catalogue import Catalogue
 from toolcrib.catalogue.bundles import ingest
 from toolcrib.catalogue.destinations import destination_of
@@ -26,6 +27,7 @@ from toolcrib.core.addresses import check_service_url
 from toolcrib.core.errors import StoreError, ToolValidationError
 from toolcrib.core.json import MASK
 from toolcrib.formats.bundle import bundle_link
+from toolcrib.formats.toolentry import document_to_entry, entry_changes
 from toolcrib.ports import Change
 from toolcrib.settings import Settings
 from toolcrib.surfaces.backups import backup, restore
@@ -171,25 +173,25 @@ def test_the_history_leads_no_credential_elsewhere(office: Office) -> None:
     office.arrives()
 
 
-def test_what_stays_where_it_is_keeps_its_credential(office: Office) -> None:
-    office.ann_publishes()
-    good = office.good.url
-    for change in (
-        {"tool_search_description": "Tells it again."},
-        {"tool_service_url": good},
-        {"tool_service_url": f"{good.replace('http', 'HTTP')}/#there", **with_key()},
-        {**office.ann.get("/tools/weather").json(), "tool_man_page_doc": "Read and written back"},
-    ):
-        answer = office.mallory.put("/tools/weather", json=change)
-        assert answer.is_success and "emptied_credentials" not in answer.json(), answer.text
-        office.arrives()
-
-
 # A call opens the credentials of the record that it was resolved from
 
 
 def spec(url: str, **fields: Any) -> ToolSpec:
     return ToolSpec.parse({"name": "weather", "description": "d", "binding": {"service_url": url}, **fields})
+
+
+def test_what_stays_where_it_is_keeps_its_credential(catalogue: Catalogue) -> None:
+    url = "http://a.example/x"
+    catalogue.publish(spec(url, credentials={"api_key": SECRET}))
+    read = document_to_entry(catalogue.entry("weather").document)
+    for change in (
+        {"tool_search_description": "Tells it again."},
+        {"tool_service_url": url},
+        {"tool_service_url": "HTTP://A.example:80/x#there", **with_key()},
+        {**read, "tool_man_page_doc": "Read and written back"},
+    ):
+        assert catalogue.update("weather", lambda old, given=change: entry_changes(old, given)).emptied == ()  # type: ignore[misc]
+        assert catalogue.credentials("weather") == {"api_key": SECRET}
 
 
 async def test_a_change_between_resolving_and_running_crosses_nothing(
@@ -237,8 +239,6 @@ async def test_a_sealed_value_that_is_moved_in_the_store_does_not_open(
 
 
 async def run(catalogue: Catalogue) -> Any:
-    from toolcrib.calling.call import Calls
-
     return await Calls(catalogue.tool).execute("weather", {})
 
 

@@ -210,3 +210,8 @@ def test_the_settings_know_the_secrets(tmp_path: Path) -> None:
     env_file.write_text("A=1")
     settings = load(tmp_path, TOOLCRIB_ENV_FILE=str(env_file), B="2")
     assert (settings.secrets("A"), settings.secrets("B")) == ("1", "2")
+
+
+def test_the_first_releases_list_of_modules_leads_to_that_of_tools(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"no setting 'python_modules' .*; did you mean 'python_tools'\?"):
+        load(tmp_path, TOOLCRIB_PYTHON_MODULES="os")
