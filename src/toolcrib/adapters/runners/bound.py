@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.calling import runner_for
-from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.blocking import READS, in_thread
 from toolcrib.core.errors import ToolFailedError, ToolTimeoutError, ToolValidationError, UnavailableError
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Runner, Tool
@@ -36,7 +36,7 @@ class BoundRunner:
         return spec.timeout_seconds or self.default_seconds
 
     async def open_credentials(self, spec: ToolSpec) -> dict[str, Any]:
-        return dict(await in_thread(self.credentials, spec.name)) if spec.credentials else {}
+        return dict(await in_thread(READS, self.credentials, spec.name)) if spec.credentials else {}
 
     @asynccontextmanager
     async def deadline(self, spec: ToolSpec) -> AsyncIterator[float]:
