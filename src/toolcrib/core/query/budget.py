@@ -5,12 +5,14 @@ A query that nobody limits has no budget. Stores and patterns count with the fun
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
 from toolcrib.core.errors import QueryBudgetError
 
+_LOOKS_A_CHECK = 16
 _SMALL_PROGRAM = 200
 """Up to this size a regular expression costs one step a byte; a larger one may cost its whole size for each."""
 
@@ -80,14 +82,15 @@ class QueryBudget:
         self._ends_at -= seconds
 
     def look(self) -> None:
-        """One more document is looked at."""
+        """One more document is looked at. The time is looked at now and then: asking costs more than counting."""
         self._documents -= 1
         if self._documents < 0:
             raise QueryBudgetError(
                 f"the query looks at more than the {self._limits.documents} tools that one query may; "
                 "filter by a name, tag or type too"
             )
-        self.check()
+        if not self._documents % _LOOKS_A_CHECK:
+            self.check()
 
     def find(self, characters: int) -> None:
         """One more document is found, so long."""
@@ -113,6 +116,16 @@ LIMITS: ContextVar[QueryLimits | None] = ContextVar("toolcrib_query_limits", def
 
 BUDGET: ContextVar[QueryBudget | None] = ContextVar("toolcrib_query_budget", default=None)
 """The budget of the query under way."""
+
+
+@contextmanager
+def unlimited() -> Iterator[None]:
+    """For work that the query under way needs and that all later ones have too, such as an index."""
+    token = BUDGET.set(None)
+    try:
+        yield
+    finally:
+        BUDGET.reset(token)
 
 
 def looked_at() -> None:

@@ -147,8 +147,12 @@ class At(Filter):
     test: Test
 
     def matches(self, document: Mapping[str, Any]) -> bool:
-        test = self.test
-        return any(test.holds(value) for value in _reached(document, self.path, test.looks_into_arrays))
+        test, path = self.test, self.path
+        if len(path) == 1:  # most are, so they do without a generator
+            value = document.get(path[0], MISSING)
+            if not isinstance(value, list):
+                return test.holds(value)
+        return any(test.holds(value) for value in _reached(document, path, test.looks_into_arrays))
 
 
 @dataclass(frozen=True, slots=True)
