@@ -165,7 +165,7 @@ class ContentsReader(ABC):
     def get(self, name: str) -> Record | None:
         with self._reading() as contents:
             version = contents.get(name)
-        return None if version is None else version.record()
+        return None if version is None else _found(version)
 
     def generation(self) -> object:
         """Equal values: nothing was written between the two calls, by anybody."""

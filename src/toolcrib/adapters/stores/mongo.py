@@ -113,7 +113,10 @@ class MongoStore:
 
         def versions(most_ms: int | None) -> list[Record]:
             current = self._tools.find_one({"_id": name}, max_time_ms=most_ms)
-            records = [] if current is None else [record(current)]
+            records = []
+            if current is not None:
+                _count_found(current)
+                records.append(record(current))
             # A version that was replaced between the two questions is in both answers.
             newest = records[0].version if records else None
             with self._history.find({"name": name}, max_time_ms=most_ms).sort("version", -1) as past:

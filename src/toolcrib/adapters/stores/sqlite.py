@@ -69,7 +69,7 @@ class SqliteStore:
             raise failure(_WHAT, self.path, error) from error
         finally:
             self._give_back(connection)
-        return None if row is None else _record(row)
+        return None if row is None else _counted(row)
 
     def generation(self) -> object:
         try:
