@@ -41,7 +41,13 @@ def application(settings: Settings) -> Application:
     return application_of(open_system(settings))
 
 
-def application_of(system: System, *, limits: Limits | None = None, tracer: trace.Tracer | None = None) -> Application:
+def application_of(
+    system: System,
+    *,
+    limits: Limits | None = None,
+    query_limits: QueryLimits | None = None,
+    tracer: trace.Tracer | None = None,
+) -> Application:
     """The doors, put together. Without a ``tracer`` the one of an installed OpenTelemetry SDK is used."""
     system.seal.require()
     settings, catalogue = system.settings, system.catalogue
@@ -72,7 +78,7 @@ def application_of(system: System, *, limits: Limits | None = None, tracer: trac
         metrics,
         log_requests=settings.log_requests,
         tracer=tracer or _installed_tracer(),
-        query_limits=QueryLimits(settings.query_seconds),
+        query_limits=query_limits or QueryLimits(settings.query_seconds),
         lifespan=lambda _: _running(system, mcp),
     )
 

@@ -77,7 +77,7 @@ def formatted(error: GraphQLError | ToolcribError) -> dict[str, Any]:
         return {"message": str(error), "extensions": _extensions(error)}
     shown: dict[str, Any] = dict(error.formatted)
     cause = error.original_error
-    if cause is None:
+    if cause is None or isinstance(cause, GraphQLError):  # a value that could not be coerced wraps the reason
         return shown | {"extensions": {"code": "invalid_query", "status": 400}}
     if isinstance(cause, ToolcribError):
         return shown | {"extensions": _extensions(cause)}
