@@ -97,7 +97,8 @@ async def ask(pool: Pool, port: Port, method: Callable[P, T], /, *args: P.args, 
 
 
 def _in_context(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Callable[[], T]:
-    return partial(contextvars.copy_context().run, function, *args, **kwargs)
+    work: Callable[[], Any] = partial(contextvars.copy_context().run, function, *args, **kwargs)
+    return work
 
 
 def _budgeted(budget: QueryBudget, work: Callable[[], Any]) -> Any:

@@ -105,7 +105,8 @@ async def test_hidden_cost_is_found(filled: httpx.AsyncClient) -> None:
     """Fields behind fragments and a limit behind a variable count as if they stood there."""
     fields = " ".join(field.name for field in ENTRY_FIELDS)
     again = " ".join(f"x_{field.name}: {field.name}" for field in ENTRY_FIELDS)
-    spread = "query($n: Int!) { ...R } fragment R on Query { tools(limit: $n) { ...E ...F } } " + (
+    spread = (
+        "query($n: Int!) { ...R } fragment R on Query { tools(limit: $n) { ...E ...F } } "
         f"fragment E on ToolEntry {{ {fields} }} fragment F on ToolEntry {{ {again} }}"
     )
     assert await code(filled, spread, n=10_000) == "query_too_large"

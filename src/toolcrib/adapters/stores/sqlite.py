@@ -27,6 +27,7 @@ from toolcrib.ports import Change, OutboxEvent, Record
 
 _WHAT = "catalogue"
 _IDLE_CONNECTIONS = 8
+_ROWS = 50
 _WAL_BYTES = 32_000_000
 """A write-ahead log larger than this is folded back into the file."""
 
@@ -69,7 +70,10 @@ class SqliteStore:
             raise failure(_WHAT, self.path, error) from error
         finally:
             self._give_back(connection)
-        return None if row is None else _counted(row)
+        if row is None:
+            return None
+        found(len(row[3]))
+        return _record(row)
 
     def generation(self) -> object:
         try:
@@ -92,7 +96,7 @@ class SqliteStore:
         if selection.exact:
             most = (*selection.parameters, -1 if limit is None else limit)
             with closing(connection.execute(f"{sql} LIMIT ?", most)) as rows:
-                return list(map(_counted, rows))
+                return _answers(rows)
         records: list[Record] = []
         with closing(connection.execute(sql, selection.parameters)) as rows:
             for row in rows:
@@ -127,7 +131,7 @@ class SqliteStore:
             "ORDER BY version DESC"
         )
         with self._reader() as connection, closing(connection.execute(sql, {"name": name})) as rows:
-            return list(map(_counted, rows))
+            return _answers(rows)
 
     def text_candidates(self, wanted: Sequence[Lookup], *, limit: int) -> list[Candidate]:
         sql = "SELECT tool_id, words FROM tool_text WHERE tool_text MATCH ? LIMIT ?"
@@ -258,11 +262,14 @@ def _record(row: tuple[Any, ...]) -> Record:
     return Record(name, version, etag, json.loads(text), at, bool(deleted and deleted[0]))
 
 
-def _counted(row: tuple[Any, ...]) -> Record:
-    """The same for an answer that the query's budget pays for."""
-    looked_at()
-    found(len(row[3]))
-    return _record(row)
+def _answers(rows: sqlite3.Cursor) -> list[Record]:
+    """The records of all rows, which the query's budget pays for some at a time."""
+    records: list[Record] = []
+    while some := rows.fetchmany(_ROWS):
+        looked_at(len(some))
+        found(sum(len(row[3]) for row in some))
+        records.extend(map(_record, some))
+    return records
 
 
 def _claimed(connection: sqlite3.Connection, name: str) -> str:

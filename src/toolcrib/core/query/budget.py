@@ -81,19 +81,19 @@ class QueryBudget:
         """Somebody else worked for so long."""
         self._ends_at -= seconds
 
-    def look(self) -> None:
-        """One more document is looked at. The time is looked at now and then: asking costs more than counting."""
-        self._documents -= 1
+    def look(self, documents: int) -> None:
+        """So many more are looked at. The time is looked at now and then: asking costs more than counting."""
+        self._documents -= documents
         if self._documents < 0:
             raise QueryBudgetError(
                 f"the query looks at more than the {self._limits.documents} tools that one query may; "
                 "filter by a name, tag or type too"
             )
-        if not self._documents % _LOOKS_A_CHECK:
+        if documents > 1 or not self._documents % _LOOKS_A_CHECK:
             self.check()
 
     def find(self, characters: int) -> None:
-        """One more document is found, so long."""
+        """More documents are found, so long all together."""
         self._room -= characters
         if self._room < 0:
             raise QueryBudgetError(
@@ -128,15 +128,15 @@ def unlimited() -> Iterator[None]:
         BUDGET.reset(token)
 
 
-def looked_at() -> None:
-    """A document is being looked at, whether it matches or not. Raises QueryBudgetError if that is one too many."""
+def looked_at(documents: int = 1) -> None:
+    """So many documents are looked at, whether they match or not. Raises QueryBudgetError if that is too many."""
     budget = BUDGET.get()
     if budget is not None:
-        budget.look()
+        budget.look(documents)
 
 
 def found(characters: int) -> None:
-    """A document of that length is among the answers. Raises QueryBudgetError if the answers grow too large."""
+    """Documents of that length are among the answers. Raises QueryBudgetError if the answers grow too large."""
     budget = BUDGET.get()
     if budget is not None:
         budget.find(characters)
