@@ -238,7 +238,12 @@ class Deliverer(Protocol):
 
 
 class Store(Outbox, Protocol):
-    """Documents by name with their history and an outbox. Every write is durable when ``commit`` returns."""
+    """Documents by name with their history and an outbox. Every write is durable when ``commit`` returns.
+
+    What a query may cost is in :mod:`toolcrib.core.query.budget`, if whoever asks has set limits. A store tells it of
+    each document that is looked at or found, and ends what runs for the query, here or on a server, when its time is
+    over. It answers the next question as if nothing had been.
+    """
 
     remote: bool
 

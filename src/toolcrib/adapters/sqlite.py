@@ -12,9 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from toolcrib.core.errors import StoreError
+from toolcrib.core.query.budget import BUDGET
 
 BUSY_SECONDS = 30.0
 """How long a connection waits for a writer of another process."""
+_STEPS = 1000
+"""After so many instructions of a statement SQLite asks whether it may go on: some sixty rows."""
 
 
 def connect(path: Path | str, *, private: bool = False) -> sqlite3.Connection:
@@ -51,6 +54,24 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+@contextmanager
+def budgeted(connection: sqlite3.Connection) -> Iterator[None]:
+    """Statements of ``connection`` within the budget of the query under way: past it SQLite ends them."""
+    budget = BUDGET.get()
+    if budget is None:
+        yield
+        return
+    connection.set_progress_handler(lambda: budget.is_over, _STEPS)
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+            raise budget.time_is_over() from None
+        raise
+    finally:
+        connection.set_progress_handler(None, 0)
 
 
 @contextmanager

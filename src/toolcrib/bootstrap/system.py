@@ -17,6 +17,7 @@ from toolcrib.bootstrap.stores import open_audit, open_bearer, open_blobs, open_
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.call import Calls
 from toolcrib.calling.recording import Recorder
+from toolcrib.calling.sharing import shared_runs
 from toolcrib.catalogue import Catalogue
 from toolcrib.core.errors import ToolNotFoundError
 from toolcrib.core.safety import SafetyLevel
@@ -110,6 +111,11 @@ class System:
             recorder=None if audit is None else Recorder(audit, self.clock),
             remote=self.catalogue.remote,
         )
+
+    @cached_property
+    def shared_calls(self) -> Calls:
+        """The same for a service: so many runs at once, shared fairly by caller."""
+        return replace(self.calls, layers=(shared_runs(self.settings.max_runs), *self.calls.layers))
 
     @cached_property
     def local_calls(self) -> Calls:

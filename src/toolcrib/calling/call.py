@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.calling.authorising import Authoriser
-from toolcrib.calling.blocking import ask, in_thread
+from toolcrib.calling.blocking import HOUSEKEEPING, OUTSIDE, READS, ask, in_thread
 from toolcrib.calling.recording import Recorder, Targets, outcome_of
 from toolcrib.core.context import NO_CONTEXT, ToolContext
 from toolcrib.core.errors import UNEXPECTED, ApprovalRequiredError, InvalidArgumentsError, ToolcribError
@@ -58,10 +58,10 @@ class Calls:
         try:
             if recorder is not None:
                 if recorder.remote:
-                    attempt = await in_thread(recorder.begin, ((name, "run"),), context.principal)
+                    attempt = await in_thread(HOUSEKEEPING, recorder.begin, ((name, "run"),), context.principal)
                 else:
                     attempt = recorder.begin(((name, "run"),), context.principal)
-            tool = self.resolve(name) if not self.remote else await in_thread(self.resolve, name)
+            tool = self.resolve(name) if not self.remote else await in_thread(READS, self.resolve, name)
             if self.authoriser is not None or tool.spec.safety_level.rank > self.highest_safety_level.rank:
                 await self._admit(tool.spec, arguments, context)
             checked = tool.validate(arguments(tool.spec) if callable(arguments) else arguments)
@@ -99,7 +99,7 @@ class Calls:
         recorder, attempt = self.recorder, None
         if recorder is not None:
             targets: Targets = tuple((spec.name, "run") for spec in specs)
-            attempt = await ask(recorder, recorder.begin, targets, context.principal)
+            attempt = await ask(HOUSEKEEPING, recorder, recorder.begin, targets, context.principal)
         outcome, detail = outcome_of(None), ""
         try:
             for spec in specs:
@@ -119,7 +119,7 @@ class Calls:
         """Recorded when this returns None; if the audit is remote, when what it returns has been awaited."""
         assert self.recorder is not None
         if self.recorder.remote:
-            return in_thread(self.recorder.end, attempt, outcome, detail)
+            return in_thread(HOUSEKEEPING, self.recorder.end, attempt, outcome, detail)
         self.recorder.end(attempt, outcome, detail)
         return None
 
@@ -137,7 +137,7 @@ class Calls:
     async def _authorise(self, authoriser: Authoriser, spec: ToolSpec, context: ToolContext) -> None:
         principal = Principal(context.principal, roles=context.roles)
         document = spec.model_dump(mode="json", exclude={"credentials"})
-        await ask(authoriser, authoriser.check, "run", document, principal, digest=spec.digest)
+        await ask(OUTSIDE, authoriser, authoriser.check, "run", document, principal, digest=spec.digest)
 
     async def _ask_approval(self, spec: ToolSpec, arguments: Arguments) -> None:
         above = f"{spec.name!r} is {spec.safety_level.value!r}, above the allowed {self.highest_safety_level.value!r}"

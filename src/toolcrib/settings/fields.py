@@ -89,6 +89,12 @@ class Settings(BaseSettings):
     max_upload_bytes: Whole = _set(1_000_000_000, "The largest bundle that can be uploaded.")
     rate: Number = _set(0.0, "Requests a second that each caller may make; 0 means no limit.")
     burst: Number = _set(0.0, "Requests that a caller may make at once before the rate counts; 0 means twice the rate.")
+    query_seconds: Number = _set(
+        2.0, "Seconds of work that one query of the service may take; 0 means no limit on time."
+    )
+    max_runs: Whole = _set(
+        64, "Runs of tools that the service has under way at once, at least 1; one caller has at most half of them."
+    )
     log_level: Literal["debug", "info", "warning", "error"] = _set("info", "How much is logged.")
     workers: Whole = _set(1, "How many processes answer requests.")
     log_requests: bool = _set(False, "Log every request, not only changes, failures and slow ones.")

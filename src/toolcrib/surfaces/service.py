@@ -13,9 +13,10 @@ from starlette.routing import BaseRoute
 
 from toolcrib import __version__
 from toolcrib.bootstrap import System, open_system
-from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.blocking import HOUSEKEEPING, in_thread
 from toolcrib.catalogue.bundles import collect_orphans
 from toolcrib.core.errors import MissingDependencyError, ToolcribError
+from toolcrib.core.query.budget import QueryLimits
 from toolcrib.core.roles import Role
 from toolcrib.settings import Settings
 from toolcrib.surfaces import graphql, rest
@@ -40,7 +41,13 @@ def application(settings: Settings) -> Application:
     return application_of(open_system(settings))
 
 
-def application_of(system: System, *, limits: Limits | None = None, tracer: trace.Tracer | None = None) -> Application:
+def application_of(
+    system: System,
+    *,
+    limits: Limits | None = None,
+    query_limits: QueryLimits | None = None,
+    tracer: trace.Tracer | None = None,
+) -> Application:
     """The doors, put together. Without a ``tracer`` the one of an installed OpenTelemetry SDK is used."""
     system.seal.require()
     settings, catalogue = system.settings, system.catalogue
@@ -48,7 +55,7 @@ def application_of(system: System, *, limits: Limits | None = None, tracer: trac
     metrics = Metrics(__version__)
     service = rest.Service(
         catalogue,
-        system.calls,
+        system.shared_calls,
         system.blobs,
         system.audit,
         metrics,
@@ -71,6 +78,7 @@ def application_of(system: System, *, limits: Limits | None = None, tracer: trac
         metrics,
         log_requests=settings.log_requests,
         tracer=tracer or _installed_tracer(),
+        query_limits=query_limits or QueryLimits(settings.query_seconds),
         lifespan=lambda _: _running(system, mcp),
     )
 
@@ -78,7 +86,7 @@ def application_of(system: System, *, limits: Limits | None = None, tracer: trac
 def _mcp_door(system: System) -> HttpDoor | None:
     """The MCP door if its SDK is installed; the service does without it otherwise."""
     try:
-        return HttpDoor(Toolbox(system.calls, catalogue=system.catalogue))
+        return HttpDoor(Toolbox(system.shared_calls, catalogue=system.catalogue))
     except MissingDependencyError:
         return None
 
@@ -106,8 +114,8 @@ async def _running(system: System, mcp: HttpDoor | None) -> AsyncIterator[None]:
         collecting.cancel()
         await asyncio.gather(collecting, return_exceptions=True)
         if system.outbox is not None:
-            await in_thread(system.outbox.stop)
-        await in_thread(system.close)
+            await in_thread(HOUSEKEEPING, system.outbox.stop)
+        await in_thread(HOUSEKEEPING, system.close)
 
 
 async def _collect_orphans(system: System) -> None:
@@ -115,7 +123,7 @@ async def _collect_orphans(system: System) -> None:
     while True:
         await asyncio.sleep(_ORPHAN_SECONDS)
         try:
-            removed = await in_thread(collect_orphans, system.blobs, system.store)
+            removed = await in_thread(HOUSEKEEPING, collect_orphans, system.blobs, system.store)
         except ToolcribError as error:
             logger.warning("orphaned bundles could not be collected: %s", error)
         else:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from toolcrib.calling import runner_for
-from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.blocking import READS, in_thread
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import (
     InvalidArgumentsError,
@@ -32,7 +32,7 @@ Credentials = Callable[[], Mapping[str, Any]]
 
 
 async def open_credentials(credentials: Credentials | None) -> dict[str, Any]:
-    return {} if credentials is None else dict(await in_thread(credentials))
+    return {} if credentials is None else dict(await in_thread(READS, credentials))
 
 
 @dataclass(eq=False, kw_only=True)

@@ -21,7 +21,7 @@ from typing import Any
 from toolcrib.adapters.runners.bound import BoundRunner, Credentials, open_credentials
 from toolcrib.adapters.runners.sandbox import Ended, Sandbox
 from toolcrib.adapters.runners.unpacking import BundleCache, Unpacked
-from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.blocking import OUTSIDE, in_thread
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import (
     DeniedError,
@@ -67,7 +67,7 @@ class BundleRunner(BoundRunner):
             raise ToolBusyError(f"{self.max_running} bundles are running already; try {spec.name!r} again later")
         try:
             try:
-                unpacked = await in_thread(self.cache.get, digest)
+                unpacked = await in_thread(OUTSIDE, self.cache.get, digest)
             except InvalidBundleError as error:
                 raise ToolFailedError(spec.name, _first_line(error), cause_type=type(error).__name__) from None
             secrets = await open_credentials(credentials)

@@ -15,7 +15,9 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match, Route, Router
 from starlette.types import Lifespan, Message, Receive, Scope, Send
 
+from toolcrib.calling.places import CALLER
 from toolcrib.core.errors import ToolcribError
+from toolcrib.core.query.budget import LIMITS, QueryLimits
 from toolcrib.surfaces.http.errors import MethodNotAllowedError, NoSuchPathError
 from toolcrib.surfaces.http.gate import PRINCIPAL, Gate
 from toolcrib.surfaces.http.metrics import Metrics
@@ -31,7 +33,8 @@ _NOWHERE = ("-", "-")
 class Application:
     """The ASGI application: ``routes`` behind ``gate``. ``lifespan`` is what happens before and after all requests.
 
-    Reads that go well are logged only with ``log_requests``; a request becomes a span only with a ``tracer``.
+    Reads that go well are logged only with ``log_requests``; a request becomes a span only with a ``tracer``. Each
+    query works within ``query_limits``; what there is only so much of is shared by those whom the gate lets in.
     """
 
     def __init__(
@@ -42,11 +45,13 @@ class Application:
         *,
         log_requests: bool = False,
         tracer: trace.Tracer | None = None,
+        query_limits: QueryLimits | None = None,
         lifespan: Lifespan[Any] | None = None,
     ) -> None:
         self.gate = gate
         self.metrics = metrics
         self.log_requests = log_requests
+        self.query_limits = query_limits
         self.router = Router(routes, redirect_slashes=False, default=_nothing_here, lifespan=lifespan)
         self._tracer = tracer
 
@@ -102,7 +107,9 @@ class _Exchange:
     async def _answer(self) -> None:
         scope = self._scope
         try:
-            scope[PRINCIPAL] = await self._application.gate.admit(scope)
+            scope[PRINCIPAL] = principal = await self._application.gate.admit(scope)
+            CALLER.set(principal.key or str((scope.get("client") or ("nobody",))[0]))
+            LIMITS.set(self._application.query_limits)
             scope["app"] = self._application  # so that Starlette raises, and its errors are answered here too
             await self._application.router(scope, self.receive, self.send)
         except Exception as error:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from toolcrib.calling.blocking import ask, in_thread
+from toolcrib.calling.blocking import HOUSEKEEPING, OUTSIDE, ask, in_thread
 from toolcrib.core.addresses import is_loopback
 from toolcrib.core.errors import SettingsError, UnauthenticatedError
 from toolcrib.core.roles import LOCAL, NOBODY, Principal, Role
@@ -120,7 +120,7 @@ class Gate:
 
     async def _verify(self, token: str, digest: str) -> tuple[Principal, float]:
         if token.startswith(PREFIX):
-            record = await ask(self._tokens, self._tokens.find, digest) if self._tokens else None
+            record = await ask(HOUSEKEEPING, self._tokens, self._tokens.find, digest) if self._tokens else None
             if record is None:
                 raise UnauthenticatedError("the token is not known; it may have been revoked", rule="token")
             if record.expires_at and record.expires_at <= time.time():
@@ -128,7 +128,7 @@ class Gate:
             return Principal(record.name, Role(record.role), f"token:{record.id}", (record.role,)), record.expires_at
         if self._bearer is None:
             raise UnauthenticatedError("the token is not one of this service", rule="token")
-        return await in_thread(self._bearer.verify, token)
+        return await in_thread(OUTSIDE, self._bearer.verify, token)
 
     def _remember(self, digest: str, principal: Principal, expires_at: float) -> None:
         seconds = _REMEMBER_SECONDS

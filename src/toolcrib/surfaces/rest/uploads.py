@@ -13,7 +13,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 from starlette.requests import Request
 
-from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.blocking import WRITES, in_thread
 from toolcrib.core.errors import InvalidBundleError, StoreError
 from toolcrib.surfaces.http.bodies import Limits, pieces
 from toolcrib.surfaces.http.errors import UnsupportedMediaTypeError
@@ -103,8 +103,8 @@ async def uploaded_file(request: Request, folder: Path, limits: Limits) -> Async
         async for piece in pieces(request, limits.upload_bytes, limits.upload_seconds, limits.stall_seconds):
             form.feed(piece)
             if len(form.pending) >= _BUFFER_BYTES:
-                await in_thread(_flush, form, file)
-        await in_thread(_flush, form, file)
+                await in_thread(WRITES, _flush, form, file)
+        await in_thread(WRITES, _flush, form, file)
         if not form.found:
             raise InvalidBundleError(f"the upload has no part called {FIELD!r}; send the bundle as 'file=@bundle.zip'")
         if not form.complete:
