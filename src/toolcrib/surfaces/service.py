@@ -62,7 +62,7 @@ def application_of(system: System, *, limits: Limits | None = None, tracer: trac
         *routes_of(rest.ENDPOINTS, service),
         *routes_of(graphql.ENDPOINTS, graphql.Graphs(catalogue, limits)),
         *routes_of([openapi_endpoint(ENDPOINTS, __version__)], None),
-        *([whole("/mcp", Role.PUBLISHER, mcp)] if mcp else ()),
+        *([whole("/mcp", Role.RUNNER, mcp)] if mcp else ()),
         *help_routes(),
     ]
     return Application(

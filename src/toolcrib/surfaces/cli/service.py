@@ -15,7 +15,14 @@ from toolcrib.surfaces.cli.output import print_json, print_table
 
 _DAY_SECONDS = 86_400
 
-RoleOption = Annotated[str, typer.Option("--role", metavar="ROLE", help="reader, publisher or admin.")]
+RolesOption = Annotated[
+    list[str],
+    typer.Option(
+        "--role",
+        metavar="ROLE",
+        help="reader, runner (reads and runs), publisher (reads and changes) or admin; may be repeated.",
+    ),
+]
 NameOption = Annotated[str, typer.Option("--name", metavar="NAME", help="Who will hold it: the name in the audit log.")]
 DaysOption = Annotated[float, typer.Option("--days", metavar="N", help="When it expires; 0 is never.", min=0)]
 
@@ -26,7 +33,7 @@ def register(app: typer.Typer) -> None:
     app.command("backup", epilog=example("backup toolcrib-backup.zip"))(backup)
     app.command("restore", epilog=example("restore toolcrib-backup.zip"))(restore)
     tokens = typer.Typer(help="Tokens for the service.", no_args_is_help=True)
-    tokens.command("create", epilog=example("tokens create --role publisher --name ci"))(create_token)
+    tokens.command("create", epilog=example("tokens create --role runner --role publisher --name ci"))(create_token)
     tokens.command("list", epilog=example("tokens list"))(list_tokens)
     tokens.command("revoke", epilog=example("tokens revoke 1f2e3d4c5b6a"))(revoke_token)
     app.add_typer(tokens, name="tokens")
@@ -90,18 +97,18 @@ def restore(
 
 
 def create_token(
-    ctx: typer.Context, role: RoleOption, name: NameOption = "", days: DaysOption = 0, store: StoreOption = ""
+    ctx: typer.Context, role: RolesOption, name: NameOption = "", days: DaysOption = 0, store: StoreOption = ""
 ) -> None:
     """Make a token and print it: the only time that it can be seen."""
     from toolcrib.core.roles import Role
     from toolcrib.core.tokens import new_token
 
-    wanted = Role.parse(role)
-    token, record = new_token(name or wanted.value, wanted, now=time.time(), seconds=days * _DAY_SECONDS)
+    wanted = list(map(Role.parse, role))
+    token, record = new_token(name or "-".join(wanted), *wanted, now=time.time(), seconds=days * _DAY_SECONDS)
     with invocation(ctx, store).system() as system:
         system.tokens.add(record)
     print(token)
-    typer.echo(f"token {record.id} for {record.name!r}, role {record.role!r}; it is not shown again", err=True)
+    typer.echo(f"token {record.id} for {record.name!r}, role {_spaced(record.role)!r}; it is not shown again", err=True)
 
 
 def list_tokens(ctx: typer.Context, store: StoreOption = "", as_json: JsonOption = False) -> None:
@@ -113,7 +120,7 @@ def list_tokens(ctx: typer.Context, store: StoreOption = "", as_json: JsonOption
         {
             "id": record.id,
             "name": record.name,
-            "role": record.role,
+            "role": _spaced(record.role),
             "created": _day(record.created_at),
             "expires": _day(record.expires_at) if record.expires_at else "",
         }
@@ -157,6 +164,10 @@ def outbox(
             [(e.sequence, e.name, e.payload.get("event", ""), e.attempts, e.last_error) for e in waiting],
             empty="nothing waits",
         )
+
+
+def _spaced(roles: str) -> str:
+    return roles.replace(",", ", ")
 
 
 def _day(at: float) -> str:

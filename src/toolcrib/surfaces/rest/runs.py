@@ -46,7 +46,7 @@ _REFUSED_RUNS = {
 
 ENDPOINTS = (
     Endpoint(
-        "POST", under("run"), run_tool, Role.PUBLISHER, "Use", "Run a tool",
+        "POST", under("run"), run_tool, Role.RUNNER, "Use", "Run a tool",
         (TOOL_ID,),
         Body(
             {
