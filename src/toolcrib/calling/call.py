@@ -17,7 +17,7 @@ from typing import Any
 
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.blocking import ask, in_thread
-from toolcrib.calling.recording import Recorder, Targets, outcome_of
+from toolcrib.calling.recording import Recorder, Targets, outcome_of, with_rule
 from toolcrib.core.context import NO_CONTEXT, ToolContext
 from toolcrib.core.errors import UNEXPECTED, ApprovalRequiredError, InvalidArgumentsError, ToolcribError
 from toolcrib.core.result import ToolResult
@@ -86,7 +86,8 @@ class Calls:
         metadata["duration_ms"] = (time.perf_counter() - started) * 1000
         if attempt is not None:
             outcome = outcome_of(None if result.success else result.error_code or "")
-            if waiting := self._end(attempt, outcome, result.error_code or ""):
+            detail = with_rule(result.error_code or "", metadata.get("rule", "")) if result.error_code else ""
+            if waiting := self._end(attempt, outcome, detail):
                 await waiting
         return result
 
@@ -106,7 +107,7 @@ class Calls:
                 await self._admit(spec, None, context)
             yield
         except ToolcribError as error:
-            outcome, detail = outcome_of(error.code), error.code
+            outcome, detail = outcome_of(error.code), with_rule(error.code, getattr(error, "rule", ""))
             raise
         except BaseException as error:
             outcome, detail = "crashed", type(error).__name__

@@ -86,6 +86,7 @@ def require(principal: Principal, needed: Role | None) -> None:
         )
     has = " and ".join(repr(role.value) for role in known_roles(principal.roles))
     raise DeniedError(
-        f"{principal.name!r} has the role {has} and this needs {needed.value!r}; ask an administrator for another token",
+        f"{principal.name!r} has the role {has} and this needs {needed.value!r}; "
+        "ask an administrator for another token",
         rule=ROLE_RULE,
     )

@@ -26,6 +26,7 @@ from toolcrib.surfaces.http.gate import Access, Gate
 from toolcrib.surfaces.http.help import help_routes
 from toolcrib.surfaces.http.metrics import Metrics
 from toolcrib.surfaces.http.openapi import openapi_endpoint
+from toolcrib.surfaces.http.refusals import Refusals
 from toolcrib.surfaces.http.routes import routes_of, whole
 from toolcrib.surfaces.mcp import HttpDoor, Toolbox
 
@@ -69,6 +70,7 @@ def application_of(system: System, *, limits: Limits | None = None, tracer: trac
         Gate(Access.of(settings, system.tokens), system.tokens, system.bearer),
         routes,
         metrics,
+        refusals=Refusals(system.recorder),
         log_requests=settings.log_requests,
         tracer=tracer or _installed_tracer(),
         lifespan=lambda _: _running(system, mcp),
