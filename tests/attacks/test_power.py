@@ -1,4 +1,4 @@
-"""Least power: who runs tools cannot change one, who changes tools cannot run one, and what was refused is on record."""
+"""Least power: who runs tools cannot change one, who changes tools cannot run one, and refusals are on record."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -34,7 +34,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-async def service(serve: Serve, settings: Settings) -> httpx.AsyncClient:  # noqa: F811 - a fixture of another folder
+async def service(serve: Serve, settings: Settings) -> httpx.AsyncClient:
     return await serve(settings)
 
 
@@ -87,6 +87,9 @@ async def test_publishing_is_not_running(service: httpx.AsyncClient, crew: Crew)
 
 
 # The audit
+
+
+_TAKEN = "a tool called 'tool-123' exists already; choose another name or replace it"
 
 
 async def _upload(client: httpx.AsyncClient, headers: Headers) -> httpx.Response:

@@ -56,7 +56,7 @@ class SqliteTokens:
         return None
 
     def _run(self, sql: str, values: dict[str, Any] | None = None) -> list[Any]:
-        with self._lock, explained("token file", self._path), closing(connect(self._path, private=True)) as database:
+        with self._lock, explained("token file", self._path), closing(connect(self._path)) as database:
             return database.execute(sql, values or {}).fetchall()
 
 

@@ -48,7 +48,7 @@ def backup(settings: Settings, path: Path) -> Saved:
     try:
         with (
             open_system(settings) as system,
-            replacing(path, mode=0o600) as file,
+            replacing(path) as file,
             zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
         ):
             return _write(archive, system)

@@ -20,7 +20,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from toolcrib import __version__
-from toolcrib.bootstrap import System, open_system, seed_samples
+from toolcrib.bootstrap import System, close_data_folder, open_system, seed_samples
 from toolcrib.core.errors import MissingDependencyError, SettingsError, UnavailableError
 from toolcrib.settings import Settings
 from toolcrib.surfaces.http.gate import Access, Gate
@@ -87,6 +87,7 @@ def check_start(settings: Settings, *, sample: bool = False) -> None:
     from toolcrib.surfaces.rest.uploads import discard_leftovers
 
     _check_port(settings.host, settings.port)
+    close_data_folder(settings)
     with open_system(settings) as system:
         Gate(Access.of(settings, system.tokens), system.tokens, system.bearer)
         system.seal.require()

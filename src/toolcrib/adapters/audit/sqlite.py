@@ -45,7 +45,7 @@ class SqliteAudit:
 
     @cached_property
     def _db(self) -> sqlite3.Connection:
-        connection = connect(self._path, private=True)
+        connection = connect(self._path)
         connection.executescript(_SCHEMA)
         return connection
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from toolcrib.adapters.files import locked, replace_file, signature
+from toolcrib.adapters.files import locked, narrow, replace_file, signature
 from toolcrib.adapters.stores.changes import kept_document
 from toolcrib.adapters.stores.codecs import Codec, SpecCodec
 from toolcrib.adapters.stores.contents import Contents, ContentsReader, Plan, Version
@@ -50,6 +50,7 @@ class JsonFileStore(ContentsReader):
         self._clock = clock
         self._lock = RLock()
         self._journal = Journal(self.path)
+        narrow(self.path, self._journal.path, self.path.with_name(f"{self.path.name}.lock"))
         self._loaded: _Loaded | None = None
 
     def commit(self, changes: Sequence[Change]) -> list[Record]:
