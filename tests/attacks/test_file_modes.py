@@ -57,7 +57,7 @@ def test_after_a_busy_life_nothing_is_open_to_others(attacked: Attacked) -> None
     names = {path.name for path, _ in modes(data)}
     assert {"tokens.db", "saved.zip", "blobs", "unpacked"} <= names
     assert opened(data) == []
-    kept = [path for path in service.folder.glob("tools.*")]
+    kept = list(service.folder.glob("tools.*"))
     assert [path.name for path in kept if stat.S_IMODE(path.stat().st_mode) & 0o077] == []
 
     (data / "saved.zip").unlink()

@@ -1,16 +1,22 @@
 """Least power: who runs tools cannot change one, who changes tools cannot run one, and refusals are on record."""
 
+import sqlite3
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from pymongo import MongoClient
 from tests.support.stores import STORES
 from tests.surfaces.conftest import Serve, serve, system_of
 from tests.surfaces.http.bundles import bundle
 
+from toolcrib.bootstrap import open_system
+from toolcrib.core.errors import ToolcribError
+from toolcrib.core.limits import TokenLimits
 from toolcrib.core.roles import Role
 from toolcrib.core.tokens import new_token
 from toolcrib.settings import Settings, load_settings
@@ -149,3 +155,143 @@ async def test_nobody_fills_the_disk_with_refusals(service: httpx.AsyncClient, c
         assert (await service.get("/audit", headers=reader)).status_code == 403
         assert (await service.post("/tools/a/run", json={})).status_code == 401
     assert len(await events(service, admin, outcome="refused")) == 10, "reads of one caller; nobody's are in no audit"
+
+
+# Tokens with limits
+
+
+@pytest.fixture
+def limited(service: httpx.AsyncClient) -> Callable[..., Headers]:
+    """The headers of somebody who may read, run and publish within limits."""
+
+    def member(**limits: Any) -> Headers:
+        roles = (Role.RUNNER, Role.PUBLISHER)
+        token, record = new_token("few", *roles, now=time.time(), limits=TokenLimits(**limits))
+        system_of(service).tokens.add(record)
+        return {"authorization": f"Bearer {token}"}
+
+    return member
+
+
+Limited = Callable[..., Headers]
+
+
+async def seen(client: httpx.AsyncClient, headers: Headers) -> set[frozenset[str]]:
+    """The names of the tools that each way of listing shows; one set if they agree."""
+    lists = [
+        (await client.get("/tools", headers=headers)).json(),
+        (await client.get("/tools/query/by-type?type=t", headers=headers)).json(),
+        (await client.post("/tools/query/generic", json={}, headers=headers)).json(),
+        [hit["tool"] for hit in (await client.get("/tools/search?q=tool", headers=headers)).json()],
+        (await client.post("/graphql", json={"query": "{ tools { tool_id } }"}, headers=headers)).json()["data"][
+            "tools"
+        ],
+        [{"tool_id": tool["name"]} for tool in (await mcp(client, "tools/list", headers)).json()["result"]["tools"]],
+    ]
+    return {frozenset(tool["tool_id"] for tool in tools) for tools in lists}
+
+
+async def test_a_limited_token_sees_and_runs_its_tools_alone(
+    service: httpx.AsyncClient, crew: Crew, limited: Limited
+) -> None:
+    admin = crew("admin")
+    for name, tag in (("a", "nlp"), ("b", "nlp"), ("c", "pay")):
+        made = entry(name, tag, tool_type="t", tool_service_url="https://tools.example.org/x")
+        assert (await service.post("/tools", json=made, headers=admin)).status_code == 201
+    assert (await _upload(service, admin)).status_code == 200
+    link = (await service.get("/tools/tool-123", headers=admin)).json()["tool_source_code_link"]
+    bundle_path = httpx.URL(link).path
+    one, nlp, neither = limited(tools=("a",)), limited(tags=("nlp",)), limited(tools=("c",), tags=("nlp",))
+    assert await seen(service, one) == {frozenset({"a"})}
+    only_tagged = {path - {"tool-123"} for path in await seen(service, nlp)}
+    assert only_tagged == {frozenset({"a", "b"})}
+    assert await seen(service, neither) == {frozenset()}, "every limit must hold"
+    for path in (
+        "/tools/c",
+        "/tools/c/history",
+        "/tools/c/history/1",
+        "/tools/c/compatible",
+        "/tools/tool-123/tool.zip",
+    ):
+        refused = await service.get(path, headers=one)
+        assert (refused.status_code, refused.json()["code"]) == (403, "denied"), path
+    assert (await service.get(bundle_path, headers=one)).status_code == 404
+    assert (await service.get(bundle_path, headers=nlp)).status_code == 200
+    refused = await service.post("/tools/c/run", json={}, headers=one)
+    assert refused.status_code == 403
+    assert (refused.json()["error_code"], refused.json()["metadata"]["rule"]) == ("denied", "token_limit")
+    assert "the token of 'few' does not let it run 'c': it is for 'a' only" in refused.json()["error"]
+    called = await mcp(service, "tools/call", one, name="c", arguments={})
+    assert "it is for 'a' only" in called.text
+    recorded = await events(service, admin, principal="few", action="run", outcome="refused")
+    assert recorded == [("few", "run", "c", "refused", "token_limit")] * 2
+    actions = limited(actions=("read",))
+    assert (await service.get("/tools/c", headers=actions)).status_code == 200
+    assert (await service.post("/tools/c/run", json={}, headers=actions)).status_code == 403
+    assert (await service.delete("/tools/c", headers=actions)).status_code == 403
+    assert (await service.get("/tools/c", headers=limited(actions=("run",)))).status_code == 403
+
+
+async def test_nobody_writes_out_of_a_limited_token(service: httpx.AsyncClient, crew: Crew, limited: Limited) -> None:
+    admin, nlp = crew("admin"), limited(tags=("nlp",))
+    assert (await service.post("/tools", json=entry("pay", "pay"), headers=admin)).status_code == 201
+    assert (await service.post("/tools", json=entry("mine", "nlp"), headers=nlp)).status_code == 201
+    attempts = [
+        service.post("/tools", json=entry("new", "pay"), headers=nlp),
+        service.post("/tools", json=entry("new"), headers=nlp),
+        service.put("/tools/mine", json={"tool_tags": ["pay"]}, headers=nlp),
+        service.put("/tools/pay", json={"tool_tags": ["nlp"]}, headers=nlp),
+        service.post("/tools?replace=true", json=entry("pay", "nlp"), headers=nlp),
+        service.post("/tools/pay/restore", json={"version": 1}, headers=nlp),
+        service.delete("/tools/pay", headers=nlp),
+        service.post("/tools", json=entry("other", "nlp"), headers=limited(tools=("mine",))),
+    ]
+    for attempt in attempts:
+        refused = await attempt
+        assert refused.status_code == 403, refused.text
+    rules = {rule for *_, rule in await events(service, admin, principal="few", outcome="refused")}
+    assert rules == {"token_limit"}
+    assert len(await events(service, admin, principal="few", outcome="refused")) == len(attempts)
+    assert (await service.get("/tools/pay", headers=admin)).json()["tool_tags"] == ["pay"]
+    assert (await service.put("/tools/mine", json={"tool_tags": ["nlp", "pay"]}, headers=nlp)).status_code == 200
+    assert (await service.delete("/tools/mine", headers=nlp)).status_code == 200
+
+
+def test_tokens_of_the_first_release_go_on(settings: Settings) -> None:
+    """Their file has no column for limits, their documents no field."""
+    kept = {"id": "0a", "name": "ci", "role": "publisher", "created_at": 1.0, "expires_at": 0.0}
+    if settings.store_url.startswith("mongodb"):
+        with MongoClient[dict[str, Any]](settings.store_url) as client:
+            client.get_default_database()["tokens"].insert_one({"_id": "d", **kept})
+    else:
+        settings.data_folder.mkdir()
+        with closing(sqlite3.connect(settings.data_folder / "tokens.db")) as file, file:
+            file.execute(
+                "create table tokens (digest text primary key, id text not null unique, name text not null,"
+                " role text not null, created_at real not null, expires_at real not null)"
+            )
+            file.execute("insert into tokens values ('d', :id, :name, :role, :created_at, :expires_at)", kept)
+    limits = TokenLimits(("a", "b"), ("x",), ("read", "run"))
+    with open_system(settings) as system:
+        found = system.tokens.find("d")
+        assert found is not None
+        assert (found.name, found.limits, found.principal.limits) == ("ci", TokenLimits(), None)
+        _, record = new_token("few", Role.RUNNER, Role.PUBLISHER, now=2.0, limits=limits)
+        system.tokens.add(record)
+    with open_system(settings) as system:
+        assert system.tokens.all() == [found, record]
+        assert record.principal.limits == limits
+
+
+@pytest.mark.parametrize(
+    ("roles", "limits"),
+    [
+        ((), {}),
+        ((Role.ADMIN,), {"tools": ("a",)}),
+        ((Role.READER,), {"actions": ("fly",)}),
+        ((Role.READER,), {"tools": ("?",)}),
+    ],
+)
+def test_a_token_that_makes_no_sense_is_not_made(roles: tuple[Role, ...], limits: dict[str, Any]) -> None:
+    with pytest.raises(ToolcribError):
+        new_token("x", *roles, now=1.0, limits=TokenLimits(**limits))

@@ -1,4 +1,4 @@
-"""Who may do what: the one question to the policy, for calls, writes and reads alike."""
+"""Who may do what: a token's limits and the policy, asked in one place for calls, writes and reads alike."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.core.errors import DeniedError
+from toolcrib.core.limits import LIMIT_RULE
 from toolcrib.core.roles import Principal, Who
 from toolcrib.core.spec import digest_of
 from toolcrib.ports import Action, Policy, PolicyRequest
@@ -14,7 +15,7 @@ from toolcrib.ports import Action, Policy, PolicyRequest
 
 @dataclass(frozen=True, slots=True)
 class Authoriser:
-    """Asks ``policy``; without one everything is allowed."""
+    """Asks ``policy``; without one everything is allowed that the caller's token was made for."""
 
     policy: Policy | None = None
 
@@ -22,16 +23,40 @@ class Authoriser:
     def remote(self) -> bool:
         return self.policy is not None and self.policy.remote
 
-    @property
-    def decides_reads(self) -> bool:
-        """A policy in this process is asked about reads too; a remote one is not: every look would be a round trip."""
-        return self.policy is not None and not self.policy.remote
+    def decides_reads(self, principal: Who) -> bool:
+        """Whether some tools are not for ``principal`` to see."""
+        return self._asked_about("read") or Principal.of(principal).limits is not None
 
-    def check(self, action: Action, document: Mapping[str, Any], principal: Who, *, digest: str = "") -> None:
-        """Nothing, or DeniedError with the policy's reason. ``digest`` is the document's, if it is known already."""
-        if self.policy is None:
-            return
+    def check(
+        self,
+        action: Action,
+        document: Mapping[str, Any],
+        principal: Who,
+        *,
+        digest: str = "",
+        before: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Nothing, or DeniedError with the reason. ``digest`` is the document's, if it is known already.
+
+        ``before`` is what the document replaces: nobody gets out of a token's limits by changing a tool.
+        """
         who = Principal.of(principal)
+        if who.limits is not None:
+            for state in (document, before):
+                if state is not None and (reason := who.limits.refusal(action, state)):
+                    raise DeniedError(
+                        f"the token of {who.name!r} does not let it {action} {document['name']!r}: {reason}",
+                        rule=LIMIT_RULE,
+                    )
+        if self._asked_about(action):
+            self._ask(action, document, who, digest)
+
+    def _asked_about(self, action: Action) -> bool:
+        """A policy in this process is asked about reads too; a remote one is not: every look would be a round trip."""
+        return self.policy is not None and not (action == "read" and self.policy.remote)
+
+    def _ask(self, action: Action, document: Mapping[str, Any], who: Principal, digest: str) -> None:
+        assert self.policy is not None
         name = document["name"]
         public = {key: value for key, value in document.items() if key != "credentials"}
         decision = self.policy.decide(

@@ -62,7 +62,8 @@ class Calls:
                 else:
                     attempt = recorder.begin(((name, "run"),), context.principal)
             tool = self.resolve(name) if not self.remote else await in_thread(self.resolve, name)
-            if self.authoriser is not None or tool.spec.safety_level.rank > self.highest_safety_level.rank:
+            governed = self.authoriser is not None or context.limits is not None
+            if governed or tool.spec.safety_level.rank > self.highest_safety_level.rank:
                 await self._admit(tool.spec, arguments, context)
             checked = tool.validate(arguments(tool.spec) if callable(arguments) else arguments)
             run = tool.runner if not self.layers else self._layered(tool.runner)
@@ -130,13 +131,13 @@ class Calls:
         return run
 
     async def _admit(self, spec: ToolSpec, arguments: Arguments, context: ToolContext) -> None:
-        if self.authoriser is not None:
-            await self._authorise(self.authoriser, spec, context)
+        if self.authoriser is not None or context.limits is not None:
+            await self._authorise(self.authoriser or Authoriser(), spec, context)
         if spec.safety_level.rank > self.highest_safety_level.rank:
             await self._ask_approval(spec, arguments)
 
     async def _authorise(self, authoriser: Authoriser, spec: ToolSpec, context: ToolContext) -> None:
-        principal = Principal(context.principal, roles=context.roles)
+        principal = Principal(context.principal, context.roles, limits=context.limits)
         document = spec.model_dump(mode="json", exclude={"credentials"})
         await ask(authoriser, authoriser.check, "run", document, principal, digest=spec.digest)
 

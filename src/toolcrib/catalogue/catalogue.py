@@ -76,8 +76,8 @@ class Catalogue(CatalogueReader):
         self._bound: dict[str, tuple[str, Tool]] = {}
 
     def as_seen_by(self, principal: Who) -> CatalogueReader:
-        """The tools that the policy lets somebody read; all of them unless it decides on reads."""
-        if not self._authoriser.decides_reads:
+        """The tools that somebody may read: all of them unless the policy or their token decides on reads."""
+        if not self._authoriser.decides_reads(principal):
             return self
 
         def check_read(record: Record) -> None:
@@ -169,7 +169,7 @@ class Catalogue(CatalogueReader):
             if spec.name != name:
                 raise ToolValidationError(f"{name!r} cannot be renamed to {spec.name!r}; publish that and delete this")
             if spec.digest == current.digest and spec.credentials == current.credentials:
-                self._authoriser.check("update", spec.to_dict(), principal)
+                self._authoriser.check("update", spec.to_dict(), principal, before=record.document)
                 return Entry.of(record)
             return self._write([(spec, record)], force=force, principal=principal)[0]
 
@@ -254,7 +254,8 @@ class Catalogue(CatalogueReader):
         self, spec: ToolSpec, record: Record | None, kept: Mapping[str, str] | None, force: bool, principal: Who
     ) -> tuple[Change, list[str]]:
         document = spec.to_dict()
-        self._authoriser.check("update" if record else "create", document, principal)
+        before = record.document if record else None
+        self._authoriser.check("update" if record else "create", document, principal, before=before)
         broke = broken_by(Entry.of(record).spec, spec) if record else []
         if broke and not force:
             raise BreakingChangeError(spec.name, broke)

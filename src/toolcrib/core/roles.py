@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from toolcrib.core.errors import DeniedError, SettingsError, UnauthenticatedError
+from toolcrib.core.limits import TokenLimits
 
 
 class Role(StrEnum):
@@ -48,6 +49,8 @@ class Principal:
     roles: tuple[str, ...] = ()
     """What policies may ask about: the roles, and whatever else a bearer token names."""
     key: str = ""
+    limits: TokenLimits | None = None
+    """What the token was made for, if it was not made for everything that the roles may do."""
     may: frozenset[Role] = field(init=False, repr=False, compare=False)
     """The roles whose work the principal may do. Empty if no door let them in."""
 

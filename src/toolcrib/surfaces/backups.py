@@ -77,7 +77,7 @@ def _write(archive: zipfile.ZipFile, system: System) -> Saved:
     tokens = system.tokens.all()
     with archive.open(_TOKENS, "w") as file:
         for record in tokens:
-            _line(file, asdict(record))
+            _line(file, record.to_dict())
     saved = Saved(tools, versions, bundles, len(events), len(tokens))
     manifest = {"format": FORMAT, "toolcrib": __version__, "at": time.time(), **asdict(saved)}
     manifest[SEAL_CLAIM] = system.store.claimed(SEAL_CLAIM)
@@ -162,7 +162,7 @@ def _replay(store: Store, times: _Times, name: str, history: list[dict[str, Any]
 
 def _restore_tokens(archive: zipfile.ZipFile, tokens: Tokens) -> int:
     known = {record.digest for record in tokens.all()}
-    records = [TokenRecord(**line) for line in _lines(archive, _TOKENS)]
+    records = [TokenRecord.parse(line) for line in _lines(archive, _TOKENS)]
     for record in records:
         if record.digest not in known:
             tokens.add(record)

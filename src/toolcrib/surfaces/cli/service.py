@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from toolcrib.core.errors import Exit
 from toolcrib.surfaces.cli.invocation import JsonOption, StoreOption, example, invocation
 from toolcrib.surfaces.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from toolcrib.core.limits import TokenLimits
 
 _DAY_SECONDS = 86_400
 
@@ -24,6 +27,23 @@ RolesOption = Annotated[
     ),
 ]
 NameOption = Annotated[str, typer.Option("--name", metavar="NAME", help="Who will hold it: the name in the audit log.")]
+ToolsOption = Annotated[
+    list[str] | None,
+    typer.Option("--tool", metavar="NAME", help="Only this tool; may be repeated.", show_default=False),
+]
+TagsOption = Annotated[
+    list[str] | None,
+    typer.Option("--tag", metavar="TAG", help="Only tools with this tag; may be repeated.", show_default=False),
+]
+ActionsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--action",
+        metavar="ACTION",
+        help="Only this: read, run, create, update or delete; may be repeated.",
+        show_default=False,
+    ),
+]
 DaysOption = Annotated[float, typer.Option("--days", metavar="N", help="When it expires; 0 is never.", min=0)]
 
 
@@ -97,14 +117,24 @@ def restore(
 
 
 def create_token(
-    ctx: typer.Context, role: RolesOption, name: NameOption = "", days: DaysOption = 0, store: StoreOption = ""
+    ctx: typer.Context,
+    role: RolesOption,
+    name: NameOption = "",
+    tool: ToolsOption = None,
+    tag: TagsOption = None,
+    action: ActionsOption = None,
+    days: DaysOption = 0,
+    store: StoreOption = "",
 ) -> None:
-    """Make a token and print it: the only time that it can be seen."""
+    """Make a token and print it: the only time that it can be seen. What limits it is told together: all must hold."""
+    from toolcrib.core.limits import TokenLimits
     from toolcrib.core.roles import Role
     from toolcrib.core.tokens import new_token
 
     wanted = list(map(Role.parse, role))
-    token, record = new_token(name or "-".join(wanted), *wanted, now=time.time(), seconds=days * _DAY_SECONDS)
+    limits = TokenLimits(tuple(tool or ()), tuple(tag or ()), tuple(action or ()))
+    seconds = days * _DAY_SECONDS
+    token, record = new_token(name or "-".join(wanted), *wanted, now=time.time(), seconds=seconds, limits=limits)
     with invocation(ctx, store).system() as system:
         system.tokens.add(record)
     print(token)
@@ -121,6 +151,7 @@ def list_tokens(ctx: typer.Context, store: StoreOption = "", as_json: JsonOption
             "id": record.id,
             "name": record.name,
             "role": _spaced(record.role),
+            "limits": _limits(record.limits),
             "created": _day(record.created_at),
             "expires": _day(record.expires_at) if record.expires_at else "",
         }
@@ -129,7 +160,7 @@ def list_tokens(ctx: typer.Context, store: StoreOption = "", as_json: JsonOption
     if invoked.wants_json:
         print_json(rows)
     else:
-        print_table(("Id", "Name", "Role", "Created", "Expires"), [tuple(row.values()) for row in rows])
+        print_table(("Id", "Name", "Role", "Limits", "Created", "Expires"), [tuple(row.values()) for row in rows])
 
 
 def revoke_token(
@@ -164,6 +195,11 @@ def outbox(
             [(e.sequence, e.name, e.payload.get("event", ""), e.attempts, e.last_error) for e in waiting],
             empty="nothing waits",
         )
+
+
+def _limits(limits: TokenLimits) -> str:
+    kinds = (("tool", limits.tools), ("tag", limits.tags), ("action", limits.actions))
+    return "; ".join(f"{kind} {', '.join(given)}" for kind, given in kinds if given)
 
 
 def _spaced(roles: str) -> str:
