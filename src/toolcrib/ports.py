@@ -183,6 +183,8 @@ class Record:
     at: float
     """When it was written, seconds since the epoch."""
     deleted: bool = False
+    owner: str = ""
+    """Who may change the tool, beside administrators; empty if it is the operator's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +193,14 @@ class Change:
 
     ``expected`` is the etag that must be there, None if nothing may be there, ANY if it does not matter.
     ``event`` is a payload for the outbox, kept in the same transaction and delivered later.
+    ``owner`` is the tool's from now on; None: as it is, and nobody of a tool that is new. It ends with a delete.
     """
 
     name: str
     document: dict[str, Any] | None
     expected: str | _Anything | None = ANY
     event: dict[str, Any] | None = None
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

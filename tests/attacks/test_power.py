@@ -17,9 +17,10 @@ from tests.surfaces.http.bundles import bundle
 from toolcrib.bootstrap import open_system
 from toolcrib.core.errors import ToolcribError
 from toolcrib.core.limits import TokenLimits
-from toolcrib.core.roles import Role
+from toolcrib.core.roles import Principal, Role
 from toolcrib.core.tokens import new_token
 from toolcrib.settings import Settings, load_settings
+from toolcrib.surfaces.backups import backup, restore
 
 __all__ = ["serve"]
 
@@ -295,3 +296,73 @@ def test_tokens_of_the_first_release_go_on(settings: Settings) -> None:
 def test_a_token_that_makes_no_sense_is_not_made(roles: tuple[Role, ...], limits: dict[str, Any]) -> None:
     with pytest.raises(ToolcribError):
         new_token("x", *roles, now=1.0, limits=TokenLimits(**limits))
+
+
+# Owners
+
+
+async def test_only_the_owner_and_an_admin_change_a_tool(service: httpx.AsyncClient, crew: Crew) -> None:
+    ada, eve, admin = crew("ada", "publisher"), crew("eve", "publisher", "runner"), crew("admin")
+    secret = entry("a", default_tool_usage_credentials={"k": "s"})
+    assert (await service.post("/tools", json=secret, headers=ada)).is_success
+    assert (await _upload(service, ada)).is_success
+    system_of(service).catalogue.publish({"name": "seeded", "description": "By the operator."}, principal="samples")
+    changed = entry("a", tool_metadata={"owner": "eve"}, tool_search_description="Stolen.")
+    attempts = [
+        *(service.put(f"/tools/{name}", json={"tool_type": "x"}, headers=eve) for name in ("a", "tool-123", "seeded")),
+        service.put("/tools/a", json={}, headers=eve),
+        service.post("/tools?replace=true", json=changed, headers=eve),
+        service.post("/tools/upload?replace=true", files={"file": bundle()}, headers=eve),
+        service.post("/tools/a/restore", json={"version": 1}, headers=eve),
+        *(service.delete(f"/tools/{name}?force=true", headers=eve) for name in ("a", "tool-123", "seeded")),
+    ]
+    for attempt in attempts:
+        refused = await attempt
+        assert (refused.status_code, refused.json()["code"]) == (403, "denied"), refused.text
+        assert "only the owner of a tool or an administrator changes it" in refused.json()["detail"]
+    recorded = await events(service, admin, principal="eve", outcome="refused")
+    assert [rule for *_, rule in recorded] == ["owner"] * len(attempts)
+    assert (await service.put("/tools/a", json={"tool_type": "x"}, headers=ada)).is_success
+    assert (await service.put("/tools/seeded", json={"tool_type": "x"}, headers=ada)).status_code == 403
+    assert (await service.put("/tools/seeded", json={"tool_type": "x"}, headers=admin)).is_success
+    assert (await service.put("/tools/a", json={"tool_type": "y"}, headers=admin)).is_success
+    versions = (await service.get("/tools/a/history", headers=eve)).json()
+    assert [version["owner"] for version in versions] == ["ada"] * 3, "an admin's change does not take a tool away"
+    assert (await service.get("/tools/a", headers=eve)).json()["default_tool_usage_credentials"] == {"k": "********"}
+
+
+async def test_a_tool_changes_hands(service: httpx.AsyncClient, crew: Crew) -> None:
+    ada, eve = crew("ada", "publisher"), crew("eve", "publisher")
+    catalogue = system_of(service).catalogue
+    assert (await service.post("/tools", json=entry("a"), headers=ada)).is_success
+    assert catalogue.give("a", "eve").owner == "eve"
+    assert (await service.delete("/tools/a", headers=ada)).status_code == 403
+    assert (await service.delete("/tools/a", headers=eve)).is_success
+    assert (await service.post("/tools/a/restore", json={"version": 1}, headers=ada)).is_success, "it was given up"
+    assert catalogue.entry("a").owner == "ada"
+    catalogue.delete("a")
+    catalogue.publish({"name": "a", "description": "By a program of the operator."})
+    assert catalogue.entry("a").owner == ""
+
+
+async def test_tools_may_be_shared(serve: Serve, settings: Settings) -> None:
+    shared = await serve(settings.with_changes("test", tool_owners="shared"))
+    for name in ("ada", "eve"):
+        token, record = new_token(name, Role.PUBLISHER, now=time.time())
+        system_of(shared).tokens.add(record)
+        headers = {"authorization": f"Bearer {token}"}
+        assert (await shared.post("/tools?replace=true", json=entry("a"), headers=headers)).is_success
+    assert system_of(shared).catalogue.entry("a").owner == "ada"
+
+
+def test_owners_survive_a_backup(settings: Settings, tmp_path: Path) -> None:
+    with open_system(settings) as system:
+        system.catalogue.publish({"name": "a", "description": "A."}, principal=Principal("ada", ("publisher",)))
+        system.catalogue.give("a", "eve")
+    backup(settings, tmp_path / "saved.zip")
+    elsewhere = settings.with_changes(
+        "test", store=f"json://{tmp_path}/restored.json", data_dir=str(tmp_path / "other")
+    )
+    restore(elsewhere, tmp_path / "saved.zip")
+    with open_system(elsewhere) as system:
+        assert [entry.owner for entry in system.catalogue.history("a")] == ["eve", "ada"]

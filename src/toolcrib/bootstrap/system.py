@@ -94,6 +94,7 @@ class System:
             cleanups=[binder.forget, *self.cleanups],
             closing=[self.close],
             announce=bool(self.settings.events_receiver),
+            owners=self.settings.tool_owners == "enforced",
             clock=self.clock,
         )
         catalogue.recover()

@@ -27,6 +27,8 @@ class Entry:
     deleted: bool = False
     broke: tuple[str, ...] = ()
     """After a forced write: what it broke for callers."""
+    owner: str = ""
+    """Who may change it beside administrators; empty if it is the operator's."""
 
     @cached_property
     def spec(self) -> ToolSpec:
@@ -35,7 +37,8 @@ class Entry:
     @classmethod
     def of(cls, record: Record, broke: Sequence[str] = ()) -> Entry:
         document = masked(record.document) if record.document else {}
-        return cls(record.name, record.version, record.etag, record.at, document, record.deleted, tuple(broke))
+        name, version, owner = record.name, record.version, record.owner
+        return cls(name, version, record.etag, record.at, document, record.deleted, tuple(broke), owner)
 
 
 class Page(Sequence[ToolSpec]):

@@ -63,6 +63,11 @@ class Principal:
         """Who asks, also if only their name is known."""
         return who if isinstance(who, Principal) else cls(who)
 
+    @property
+    def owns(self) -> str:
+        """In whose name they publish: their own if a door let them in, else the operator's, which is empty."""
+        return self.name if self.may and self != LOCAL else ""
+
 
 Who = Principal | str
 """Who asks: as a door let them in, or by name alone."""

@@ -91,7 +91,12 @@ def _histories(store: Store) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         yield (
             record.name,
             [
-                {"version": old.version, "at": old.at, "document": None if old.deleted else old.document}
+                {
+                    "version": old.version,
+                    "at": old.at,
+                    "document": None if old.deleted else old.document,
+                    "owner": old.owner,
+                }
                 for old in reversed(store.history(record.name))
             ],
         )
@@ -156,7 +161,7 @@ def _replay(store: Store, times: _Times, name: str, history: list[dict[str, Any]
         document = version["document"]
         if document is not None:
             ToolSpec.parse(document)
-        store.commit([Change(name, document)])
+        store.commit([Change(name, document, owner=str(version.get("owner", "")))])
     return len(history)
 
 

@@ -198,7 +198,8 @@ class JsonFileStore(ContentsReader):
             past = contents.last(name)
             if past is None or past.deleted or past.text != text:
                 number = 1 if past is None else past.version + 1
-                version = Version(name, number, _hand_etag(text, past), at, text, json.loads(text))
+                owner = "" if past is None else past.owner
+                version = Version(name, number, _hand_etag(text, past), at, text, json.loads(text), owner=owner)
                 contents.add_version(version)
                 loaded.by_hand[name] = version
 
