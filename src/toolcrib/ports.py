@@ -6,11 +6,12 @@ caller then runs it in a thread (:mod:`toolcrib.calling.blocking`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, Protocol, TypedDict, Unpack
 
 if TYPE_CHECKING:
+    from toolcrib.core.chains import Head, Link
     from toolcrib.core.query import Filter
     from toolcrib.core.ranking import Candidate, Lookup
     from toolcrib.core.roles import Principal
@@ -86,6 +87,18 @@ class AuditLog(Audit, Protocol):
 
     def events(self, *, since: float = 0.0, limit: int = 100, **wanted: Unpack[AuditCriteria]) -> list[AuditEvent]:
         """What was kept and has the wanted values, newest first. An empty criterion does not count."""
+        ...
+
+    def links(self) -> Iterator[Link]:
+        """Every event with its place in its chain, chain by chain and in order."""
+        ...
+
+    def heads(self) -> dict[str, Head]:
+        """The head of every chain, the one that was written last at the end."""
+        ...
+
+    def adopt(self, links: Iterable[Link], heads: Mapping[str, Head]) -> None:
+        """Keep what a backup holds, each event in its place; what is there already stays as it is."""
         ...
 
     def close(self) -> None: ...
@@ -183,6 +196,8 @@ class Record:
     at: float
     """When it was written, seconds since the epoch."""
     deleted: bool = False
+    owner: str = ""
+    """Who may change the tool, beside administrators; empty if it is the operator's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +206,14 @@ class Change:
 
     ``expected`` is the etag that must be there, None if nothing may be there, ANY if it does not matter.
     ``event`` is a payload for the outbox, kept in the same transaction and delivered later.
+    ``owner`` is the tool's from now on; None: as it is, and nobody of a tool that is new. It ends with a delete.
     """
 
     name: str
     document: dict[str, Any] | None
     expected: str | _Anything | None = ANY
     event: dict[str, Any] | None = None
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,10 +31,12 @@ def verifier(keys_text: str, **options: Any) -> JwtBearer:
 def test_a_valid_jwt_says_who(keys: Keys) -> None:
     expiry = int(time.time()) + 600
     principal, expires = verifier(keys.pem()).verify(signed(keys, exp=expiry))
-    assert (principal.name, principal.role) == ("ada", Role.READER)
+    assert (principal.name, principal.roles) == ("ada", ("reader",))
     assert expires == expiry
     nested = verifier(keys.pem(), role_claim="realm.roles").verify(signed(keys, realm={"roles": ["admin"]}))
-    assert nested[0].role is Role.ADMIN
+    assert nested[0].may == frozenset(Role)
+    several = verifier(keys.pem()).verify(signed(keys, role=["treasury", "runner", "publisher"]))[0]
+    assert several.may == {Role.READER, Role.RUNNER, Role.PUBLISHER}
 
 
 @pytest.mark.parametrize(

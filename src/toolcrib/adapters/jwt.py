@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from toolcrib.core.errors import MissingDependencyError, SettingsError, UnauthenticatedError, UnavailableError
-from toolcrib.core.roles import Principal, Role
+from toolcrib.core.roles import Principal
 
 try:
     import jwt
@@ -25,7 +25,7 @@ _FETCH_SECONDS = 10.0
 class Issuer:
     """``keys`` is a PEM public key, a file of one, a JWKS file, or the https address of a JWKS.
 
-    ``role_claim`` is dotted for a nested claim and holds a role or a list of them; the highest counts.
+    ``role_claim`` is dotted for a nested claim and holds a role or a list of them.
     """
 
     issuer: str
@@ -73,13 +73,12 @@ class JwtBearer:
         subject = claims["sub"]
         if not isinstance(subject, str) or not subject:
             raise UnauthenticatedError("the bearer token has no subject", rule="jwt")
-        roles = _roles(claims, rules.role_claim)
-        held = [role for role in Role if role.value in roles]
-        if not held:
+        principal = Principal(subject[:256], _roles(claims, rules.role_claim), f"jwt:{subject[:256]}")
+        if not principal.may:
             raise UnauthenticatedError(
                 f"the bearer token's claim {rules.role_claim!r} names no role of this service", rule="jwt"
             )
-        return Principal(subject[:256], held[-1], f"jwt:{subject[:256]}", roles), float(claims["exp"])
+        return principal, float(claims["exp"])
 
     def _key(self, kid: object) -> jwt.PyJWK | str:
         """The key that a token names. An issuer with one key need not be told which."""

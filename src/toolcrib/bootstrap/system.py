@@ -95,20 +95,26 @@ class System:
             cleanups=[binder.forget, *self.cleanups],
             closing=[self.close],
             announce=bool(self.settings.events_receiver),
+            owners=self.settings.tool_owners == "enforced",
             clock=self.clock,
         )
         catalogue.recover()
         return catalogue
 
     @cached_property
+    def recorder(self) -> Recorder:
+        """Tells the audit of calls, and of what the doors refuse."""
+        return Recorder(self.audit, self.clock)
+
+    @cached_property
     def calls(self) -> Calls:
         """The one way to call the catalogue's tools, under the rules of the settings."""
-        policy, audit = self.catalogue.policy, self.catalogue.audit
+        policy = self.catalogue.policy
         return Calls(
             self.catalogue.tool,
             SafetyLevel(self.settings.highest_safety_level),
             authoriser=None if policy is None else Authoriser(policy),
-            recorder=None if audit is None else Recorder(audit, self.clock),
+            recorder=self.recorder,
             remote=self.catalogue.remote,
         )
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.blocking import HOUSEKEEPING, OUTSIDE, READS, ask, in_thread
-from toolcrib.calling.recording import Recorder, Targets, outcome_of
+from toolcrib.calling.recording import Recorder, Targets, outcome_of, with_rule
 from toolcrib.core.context import NO_CONTEXT, ToolContext
 from toolcrib.core.errors import UNEXPECTED, ApprovalRequiredError, InvalidArgumentsError, ToolcribError
 from toolcrib.core.result import ToolResult
@@ -62,7 +62,8 @@ class Calls:
                 else:
                     attempt = recorder.begin(((name, "run"),), context.principal)
             tool = self.resolve(name) if not self.remote else await in_thread(READS, self.resolve, name)
-            if self.authoriser is not None or tool.spec.safety_level.rank > self.highest_safety_level.rank:
+            governed = self.authoriser is not None or context.limits is not None
+            if governed or tool.spec.safety_level.rank > self.highest_safety_level.rank:
                 await self._admit(tool.spec, arguments, context)
             checked = tool.validate(arguments(tool.spec) if callable(arguments) else arguments)
             run = tool.runner if not self.layers else self._layered(tool.runner)
@@ -86,7 +87,8 @@ class Calls:
         metadata["duration_ms"] = (time.perf_counter() - started) * 1000
         if attempt is not None:
             outcome = outcome_of(None if result.success else result.error_code or "")
-            if waiting := self._end(attempt, outcome, result.error_code or ""):
+            detail = with_rule(result.error_code or "", metadata.get("rule", "")) if result.error_code else ""
+            if waiting := self._end(attempt, outcome, detail):
                 await waiting
         return result
 
@@ -106,7 +108,7 @@ class Calls:
                 await self._admit(spec, None, context)
             yield
         except ToolcribError as error:
-            outcome, detail = outcome_of(error.code), error.code
+            outcome, detail = outcome_of(error.code), with_rule(error.code, getattr(error, "rule", ""))
             raise
         except BaseException as error:
             outcome, detail = "crashed", type(error).__name__
@@ -129,13 +131,13 @@ class Calls:
         return run
 
     async def _admit(self, spec: ToolSpec, arguments: Arguments, context: ToolContext) -> None:
-        if self.authoriser is not None:
-            await self._authorise(self.authoriser, spec, context)
+        if self.authoriser is not None or context.limits is not None:
+            await self._authorise(self.authoriser or Authoriser(), spec, context)
         if spec.safety_level.rank > self.highest_safety_level.rank:
             await self._ask_approval(spec, arguments)
 
     async def _authorise(self, authoriser: Authoriser, spec: ToolSpec, context: ToolContext) -> None:
-        principal = Principal(context.principal, roles=context.roles)
+        principal = Principal(context.principal, context.roles, limits=context.limits)
         document = spec.model_dump(mode="json", exclude={"credentials"})
         await ask(OUTSIDE, authoriser, authoriser.check, "run", document, principal, digest=spec.digest)
 

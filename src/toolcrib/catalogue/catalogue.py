@@ -47,7 +47,9 @@ _MOST_BOUND = 1000
 class Catalogue(CatalogueReader):
     """The tools in a store. Every answer has its credentials masked.
 
-    ``principal`` is who asks, as the door authenticated them. ``announce`` says that somebody reads the outbox.
+    ``principal`` is who asks, as the door authenticated them. Who publishes a tool owns it; with ``owners`` only they
+    and administrators change it. A bare name is a program of the operator, who may.
+    ``announce`` says that somebody reads the outbox.
     ``cleanups`` remove what belongs to a deleted tool elsewhere; each may run more than once for the same tool.
     """
 
@@ -62,10 +64,11 @@ class Catalogue(CatalogueReader):
         cleanups: Sequence[Callable[[ToolSpec], None]] = (),
         closing: Sequence[Callable[[], None]] = (),
         announce: bool = False,
+        owners: bool = True,
         clock: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(store)
-        self._authoriser = Authoriser(policy)
+        self._authoriser = Authoriser(policy, owners)
         self.audit = audit
         self.policy = policy
         self._seal = seal
@@ -78,8 +81,8 @@ class Catalogue(CatalogueReader):
         self._bound: dict[str, tuple[str, Tool]] = {}
 
     def as_seen_by(self, principal: Who) -> CatalogueReader:
-        """The tools that the policy lets somebody read; all of them unless it decides on reads."""
-        if not self._authoriser.decides_reads:
+        """The tools that somebody may read: all of them unless the policy or their token decides on reads."""
+        if not self._authoriser.decides_reads(principal):
             return self
 
         def check_read(record: Record) -> None:
@@ -177,7 +180,7 @@ class Catalogue(CatalogueReader):
             if spec.name != name:
                 raise ToolValidationError(f"{name!r} cannot be renamed to {spec.name!r}; publish that and delete this")
             if spec.digest == current.digest and spec.credentials == current.credentials:
-                self._authoriser.check("update", spec.to_dict(), principal)
+                self._authoriser.check("update", spec.to_dict(), principal, before=record)
                 return Entry.of(record)
             return self._write([(spec, record)], force=force, principal=principal)[0]
 
@@ -204,6 +207,19 @@ class Catalogue(CatalogueReader):
             attempt.detail = f"version {number} again; {_written([entry])}"
         return entry
 
+    def give(self, name: str, owner: str, *, principal: Who = "") -> Entry:
+        """Make somebody the owner of a tool, by the name that a door knows them by; empty: the operator."""
+
+        def give_once() -> Entry:
+            record = self._record(name)
+            self._authoriser.check("update", record.document, principal, before=record)
+            return Entry.of(self.store.commit([Change(name, record.document, record.etag, owner=owner)])[0])
+
+        with recorded(self._recorder, {name: "update"}, principal) as attempt:
+            entry = self._again(give_once, retry_on=(ConflictError,))
+            attempt.detail = f"given to {owner!r}; {_written([entry])}"
+        return entry
+
     def delete(self, name: str, force: bool = False, *, expected: str | None = None, principal: Who = "") -> None:
         """Remove a tool and what belongs to it; ToolInUseError while others name it, unless ``force``."""
 
@@ -212,7 +228,7 @@ class Catalogue(CatalogueReader):
             if expected is not None and record.etag != expected:
                 raise ConflictError(f"{name!r} was changed by somebody else; read it again before you delete it")
             spec = Entry.of(record).spec
-            self._authoriser.check("delete", record.document, principal)
+            self._authoriser.check("delete", record.document, principal, before=record)
             if not force and (users := users_of(name, self.store)):
                 raise ToolInUseError(name, users)
             event = self._event("tool.deleted", spec, record.document, principal)
@@ -263,7 +279,7 @@ class Catalogue(CatalogueReader):
         self, spec: ToolSpec, record: Record | None, kept: Mapping[str, Any] | None, force: bool, principal: Who
     ) -> tuple[Change, Sequence[str], Sequence[str]]:
         document = spec.to_dict()
-        self._authoriser.check("update" if record else "create", document, principal)
+        self._authoriser.check("update" if record else "create", document, principal, before=record)
         broke = broken_by(Entry.of(record).spec, spec) if record else []
         if broke and not force:
             raise BreakingChangeError(spec.name, broke)
@@ -273,7 +289,8 @@ class Catalogue(CatalogueReader):
         if self._announce:
             kind: EventKind = "tool.updated" if record else "tool.created"
             event = self._event(kind, spec, document, principal, record.document if record else None)
-        change = Change(spec.name, document, expected=record.etag if record else None, event=event)
+        expected, owner = (record.etag, None) if record else (None, Principal.of(principal).owns)
+        change = Change(spec.name, document, expected, event, owner)
         return change, broke, secrets.emptied(spec, stored)
 
     def _event(

@@ -29,6 +29,8 @@ class Entry:
     """After a forced write: what it broke for callers."""
     emptied: tuple[str, ...] = ()
     """After a write: the credentials that the tool had before and has no more."""
+    owner: str = ""
+    """Who may change it beside administrators; empty if it is the operator's."""
 
     @cached_property
     def spec(self) -> ToolSpec:
@@ -37,7 +39,7 @@ class Entry:
     @classmethod
     def of(cls, record: Record, broke: Sequence[str] = (), emptied: Sequence[str] = ()) -> Entry:
         document = masked(record.document) if record.document else {}
-        told = tuple(broke), tuple(emptied)
+        told = tuple(broke), tuple(emptied), record.owner
         return cls(record.name, record.version, record.etag, record.at, document, record.deleted, *told)
 
 

@@ -105,7 +105,11 @@ class Settings(BaseSettings):
     jwt_audience: str = _set("", "The audience that a JWT must name.")
     jwt_keys: str = _set("", "The issuer's public keys: a PEM, a file of one, a JWKS file or the https address of one.")
     jwt_algorithms: Texts = _set(("RS256", "ES256", "EdDSA"), "Signature algorithms that are taken.")
-    jwt_role_claim: str = _set("role", "The claim that holds the role, dotted if it is nested.")
+    jwt_role_claim: str = _set("role", "The claim that holds the role or a list of roles, dotted if it is nested.")
+
+    tool_owners: Literal["enforced", "shared"] = _set(
+        "enforced", "Who may change a tool: its owner and administrators, or whoever may publish."
+    )
 
     policy: Literal["allow", "cedar", "webhook"] = _set("allow", "Who decides on changes and runs.")
     policy_file: str = _set("", "The Cedar policies, if policy is cedar.")

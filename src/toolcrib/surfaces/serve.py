@@ -20,8 +20,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from toolcrib import __version__
-from toolcrib.bootstrap import System, open_system, seed_samples
-from toolcrib.core.errors import MissingDependencyError, SettingsError, UnavailableError
+from toolcrib.bootstrap import System, close_data_folder, open_system, seed_samples
+from toolcrib.core.errors import MissingDependencyError, SettingsError, ToolcribError, UnavailableError
 from toolcrib.settings import Settings
 from toolcrib.surfaces.http.gate import Access, Gate
 from toolcrib.surfaces.logs import log_config, without_secrets
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("toolcrib.serve")
 
 _SHUTDOWN_SECONDS = 30
+_NEWEST_HEADS = 5
 _HEADER_MILLISECONDS = 10_000
 _PARENT_SECONDS = 1.0
 _ADDRESSES = {"/": "catalogue", "/docs": "REST API", "/graphql": "GraphQL", "/mcp": "MCP", "/help": "guides"}
@@ -71,8 +72,20 @@ def serve(settings: Settings, *, sample: bool = False) -> None:
     )
     for path, what in _ADDRESSES.items():
         logger.info("%-10s %s%s", what, settings.service_url, path)
+    _log_heads(settings)
     server.serve(target_loader=partial(load_application, settings, os.getpid()), wrap_loader=False)
+    _log_heads(settings)
     logger.info("stopped")
+
+
+def _log_heads(settings: Settings) -> None:
+    """Say where the audit stands, where nobody who writes it can reach: see ``toolcrib audit verify --head``."""
+    try:
+        with open_system(settings) as system:
+            for head in list(system.audit.heads().values())[-_NEWEST_HEADS:]:
+                logger.info("the audit's head is %s", head)
+    except ToolcribError as error:
+        logger.warning("the audit's head could not be read: %s", error)
 
 
 async def serve_mcp(system: System) -> None:
@@ -87,6 +100,7 @@ def check_start(settings: Settings, *, sample: bool = False) -> None:
     from toolcrib.surfaces.rest.uploads import discard_leftovers
 
     _check_port(settings.host, settings.port)
+    close_data_folder(settings)
     with open_system(settings) as system:
         Gate(Access.of(settings, system.tokens), system.tokens, system.bearer)
         system.seal.require()

@@ -27,6 +27,7 @@ from toolcrib.surfaces.http.gate import Access, Gate
 from toolcrib.surfaces.http.help import help_routes
 from toolcrib.surfaces.http.metrics import Metrics
 from toolcrib.surfaces.http.openapi import openapi_endpoint
+from toolcrib.surfaces.http.refusals import Refusals
 from toolcrib.surfaces.http.routes import routes_of, whole
 from toolcrib.surfaces.mcp import HttpDoor, Toolbox
 
@@ -69,13 +70,14 @@ def application_of(
         *routes_of(rest.ENDPOINTS, service),
         *routes_of(graphql.ENDPOINTS, graphql.Graphs(catalogue, limits)),
         *routes_of([openapi_endpoint(ENDPOINTS, __version__)], None),
-        *([whole("/mcp", Role.PUBLISHER, mcp)] if mcp else ()),
+        *([whole("/mcp", Role.RUNNER, mcp)] if mcp else ()),
         *help_routes(),
     ]
     return Application(
         Gate(Access.of(settings, system.tokens), system.tokens, system.bearer),
         routes,
         metrics,
+        refusals=Refusals(system.recorder),
         log_requests=settings.log_requests,
         tracer=tracer or _installed_tracer(),
         query_limits=query_limits or QueryLimits(settings.query_seconds),

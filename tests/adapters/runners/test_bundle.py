@@ -229,6 +229,7 @@ def open_folder() -> Iterator[Path]:
     """A folder that other users may enter; pytest keeps its own closed to them."""
     with tempfile.TemporaryDirectory(prefix="toolcrib-test-") as name:
         Path(name).chmod(0o755)
+        (Path(name) / "cache").mkdir(mode=0o755)
         yield Path(name)
 
 

@@ -227,7 +227,7 @@ def test_every_run_is_on_record(cli: Cli):
         ("scrapy", "attempt", ""),
         ("scrapy", "failed", "invalid_tool"),
         ("wipe", "attempt", ""),
-        ("wipe", "refused", "approval_required"),
+        ("wipe", "refused", "safety_level: approval_required"),
         *[("add", "attempt", ""), ("add", "failed", "invalid_arguments")] * 3,
     ]
 

@@ -201,11 +201,11 @@ def test_it_does_not_start_open_to_everybody(tmp_path: Path) -> None:
 def test_it_starts_elsewhere_with_a_token(tmp_path: Path) -> None:
     service = RunningService(tmp_path, "--host", "0.0.0.0")
     made = subprocess.run(
-        [PROGRAM, "tokens", "create", "--role", "publisher", "--name", "ci"],
+        [PROGRAM, "tokens", "create", "--role", "runner", "--role", "publisher", "--name", "ci"],
         env=service.environment, cwd=tmp_path, capture_output=True, text=True, check=True,
     )  # fmt: skip
     token = made.stdout.strip()
-    assert "for 'ci', role 'publisher'; it is not shown again" in made.stderr
+    assert "for 'ci', role 'runner, publisher'; it is not shown again" in made.stderr
     with service, service.client() as client:
         assert client.get("/tools").status_code == 401
         authorised = {"authorization": f"Bearer {token}"}

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from toolcrib.adapters.stores.changes import check_after, check_expected, kept_document, new_etag
+from toolcrib.adapters.stores.changes import check_after, check_expected, kept_document, new_etag, owner_after
 from toolcrib.adapters.stores.words import WordIndex
 from toolcrib.core.query import ALL, Filter
 from toolcrib.core.query.budget import found, looked_at
@@ -31,10 +31,11 @@ class Version:
     text: str
     document: Mapping[str, Any]
     deleted: bool = False
+    owner: str = ""
 
     def record(self) -> Record:
         """For a caller: with a document of its own."""
-        return Record(self.name, self.version, self.etag, json.loads(self.text), self.at, self.deleted)
+        return Record(self.name, self.version, self.etag, json.loads(self.text), self.at, self.deleted, self.owner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,7 @@ class Contents:
                 text=text,
                 document=document,
                 deleted=change.document is None,
+                owner=owner_after(change, "" if past is None else past.owner),
             )
             planned[change.name] = version
             versions.append(version)

@@ -22,6 +22,7 @@ from toolcrib.surfaces.http.errors import MethodNotAllowedError, NoSuchPathError
 from toolcrib.surfaces.http.gate import PRINCIPAL, Gate
 from toolcrib.surfaces.http.metrics import Metrics
 from toolcrib.surfaces.http.problems import problem_answer
+from toolcrib.surfaces.http.refusals import Refusals
 from toolcrib.surfaces.http.routes import ROUTE
 
 logger = logging.getLogger("toolcrib.http")
@@ -43,6 +44,7 @@ class Application:
         routes: Sequence[BaseRoute],
         metrics: Metrics,
         *,
+        refusals: Refusals | None = None,
         log_requests: bool = False,
         tracer: trace.Tracer | None = None,
         query_limits: QueryLimits | None = None,
@@ -50,6 +52,7 @@ class Application:
     ) -> None:
         self.gate = gate
         self.metrics = metrics
+        self.refusals = refusals or Refusals(None)
         self.log_requests = log_requests
         self.query_limits = query_limits
         self.router = Router(routes, redirect_slashes=False, default=_nothing_here, lifespan=lifespan)
@@ -115,6 +118,7 @@ class _Exchange:
         except Exception as error:
             if self.status:
                 raise  # the answer has begun: all that is left is to break the connection
+            await self._application.refusals.record(scope, error)
             answer = problem_answer(self._explained(error))
             await answer(scope, self.receive, self.send)
 

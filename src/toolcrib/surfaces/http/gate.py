@@ -11,7 +11,7 @@ from typing import Any
 from toolcrib.calling.blocking import HOUSEKEEPING, OUTSIDE, ask, in_thread
 from toolcrib.core.addresses import is_loopback
 from toolcrib.core.errors import SettingsError, UnauthenticatedError
-from toolcrib.core.roles import LOCAL, NOBODY, Principal, Role
+from toolcrib.core.roles import LOCAL, NOBODY, Principal
 from toolcrib.core.tokens import PREFIX, digest_of
 from toolcrib.ports import Bearer, Tokens
 from toolcrib.settings import Settings
@@ -125,7 +125,7 @@ class Gate:
                 raise UnauthenticatedError("the token is not known; it may have been revoked", rule="token")
             if record.expires_at and record.expires_at <= time.time():
                 raise UnauthenticatedError(f"the token {record.id!r} has expired", rule="token")
-            return Principal(record.name, Role(record.role), f"token:{record.id}", (record.role,)), record.expires_at
+            return record.principal, record.expires_at
         if self._bearer is None:
             raise UnauthenticatedError("the token is not one of this service", rule="token")
         return await in_thread(OUTSIDE, self._bearer.verify, token)

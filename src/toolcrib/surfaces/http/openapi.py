@@ -172,7 +172,7 @@ SCHEMAS: dict[str, Schema] = {
     "ToolResult": _object(
         success=_FLAG, data=_ANYTHING, error=_NULLABLE_TEXT, error_code=_NULLABLE_TEXT, metadata=_MAPPING
     ),
-    "Version": _object(version=_INTEGER, etag=_TEXT, at=_NUMBER, deleted=_FLAG),
+    "Version": _object(version=_INTEGER, etag=_TEXT, at=_NUMBER, deleted=_FLAG, owner=_TEXT),
     "Hit": _object(tool_id=_TEXT, tool=ref("ToolEntry"), score=_NUMBER, reason=_TEXT),
     "Verdict": _object(left=_TEXT, right=_TEXT, compatible=_FLAG, rule=_TEXT, reason=_TEXT),
     "Compatibility": _object(

@@ -33,7 +33,7 @@ class Toolbox:
         self._catalogue = catalogue
 
     async def run(self, name: str, arguments: Mapping[str, Any] | None, principal: Principal) -> ToolResult:
-        return await self._calls.execute(name, arguments, ToolContext(principal.name, roles=principal.roles))
+        return await self._calls.execute(name, arguments, ToolContext.of(principal))
 
     async def page(self, cursor: str | None, principal: Principal) -> tuple[list[ToolSpec], str | None]:
         """Some tools, as the policy lets the principal see them, and where the next page begins."""

@@ -36,6 +36,9 @@ async def get_bundle(service: Service, request: Request) -> Response:
     digest: str = request.path_params["digest"]
     if bundle_digest(f"/bundles/{digest}/{CODE}") != digest:
         raise RequestError(f"{digest!r:.80} is not a SHA-256")
+    seen = service.seen_by(request)
+    if seen is not service.catalogue and not await in_thread(READS, seen.has_bundle, digest):
+        raise _missing(digest)
     return await _code(service, digest, digest[:12])
 
 
@@ -46,9 +49,13 @@ async def _code(service: Service, digest: str, name: str) -> Response:
         return RedirectResponse(link, 307, {"cache-control": "no-store"})
     pieces = await in_thread(OUTSIDE, blobs.open, blob_key(digest))
     if pieces is None:
-        raise BundleNotFoundError(f"there is no bundle with the digest '{digest}'")
+        raise _missing(digest)
     headers = {"content-disposition": f'attachment; filename="{name}.zip"', "etag": f'"{digest}"'}
     return StreamingResponse(_streamed(pieces), headers=headers, media_type=_ZIP)
+
+
+def _missing(digest: str) -> BundleNotFoundError:
+    return BundleNotFoundError(f"there is no bundle with the digest '{digest}'")
 
 
 async def _streamed(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:

@@ -24,8 +24,7 @@ async def run_tool(service: Service, request: Request) -> Response:
     unknown = next((key for key in body if key != "arguments"), None)
     if unknown is not None:
         raise RequestError(f"the body has a field {unknown!r:.60} that does not exist; it has 'arguments'")
-    principal = parameters.principal(request)
-    context = ToolContext(principal.name, roles=principal.roles)
+    context = ToolContext.of(parameters.principal(request))
     result = await service.calls.execute(name, body.get("arguments"), context)
     if result.error_code == ToolNotFoundError.code:
         raise ToolNotFoundError(name)
@@ -46,7 +45,7 @@ _REFUSED_RUNS = {
 
 ENDPOINTS = (
     Endpoint(
-        "POST", under("run"), run_tool, Role.PUBLISHER, "Use", "Run a tool",
+        "POST", under("run"), run_tool, Role.RUNNER, "Use", "Run a tool",
         (TOOL_ID,),
         Body(
             {

@@ -13,6 +13,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 from starlette.requests import Request
 
+from toolcrib.bootstrap import make_folder
 from toolcrib.calling.blocking import WRITES, in_thread
 from toolcrib.core.errors import InvalidBundleError, StoreError
 from toolcrib.surfaces.http.bodies import Limits, pieces
@@ -120,7 +121,7 @@ def discard_leftovers(folder: Path) -> None:
 
 def _temporary(folder: Path) -> IO[bytes]:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         return tempfile.NamedTemporaryFile(dir=folder, prefix=PREFIX, suffix=".zip")
     except OSError as error:
         raise StoreError(f"uploads cannot be kept in {str(folder)!r}: {error.strerror or error}") from None

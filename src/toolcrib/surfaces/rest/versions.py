@@ -47,7 +47,13 @@ async def restore_tool(service: Service, request: Request) -> Response:
 
 
 def _version(entry: Entry) -> dict[str, Any]:
-    return {"version": entry.version, "etag": entry.etag, "at": entry.at, "deleted": entry.deleted}
+    return {
+        "version": entry.version,
+        "etag": entry.etag,
+        "at": entry.at,
+        "deleted": entry.deleted,
+        "owner": entry.owner,
+    }
 
 
 ENDPOINTS = (
