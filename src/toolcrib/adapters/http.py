@@ -48,7 +48,7 @@ class Reply:
 
 
 class HttpCaller:
-    """POSTs from any thread and from any event loop.
+    """GETs and POSTs from any thread and from any event loop.
 
     The connections live on an event loop of their own, so that a pool survives the caller's loop and a plain thread
     gets the same deadline as a coroutine.
@@ -62,6 +62,10 @@ class HttpCaller:
         self._pool: httpcore.AsyncConnectionPool | None = None
         self._pid = 0
 
+    def get(self, url: str, *, seconds: float, max_bytes: int = DEFAULT_MAX_BYTES) -> Future[Reply]:
+        """The answer to a GET, by the rules of :meth:`post`, for those who do not wait for it."""
+        return self._submit(self._ask("GET", url, b"", {}, seconds, max_bytes))
+
     async def post(
         self, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float, max_bytes: int = DEFAULT_MAX_BYTES
     ) -> Reply:
@@ -70,13 +74,13 @@ class HttpCaller:
         Raises TimeoutError past the deadline, DeniedError for an address that the rules refuse, UnavailableError if
         nothing or too much came back.
         """
-        return await asyncio.wrap_future(self._submit(self._post(url, body, headers, seconds, max_bytes)))
+        return await asyncio.wrap_future(self._submit(self._ask("POST", url, body, headers, seconds, max_bytes)))
 
     def post_blocking(
         self, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float, max_bytes: int = DEFAULT_MAX_BYTES
     ) -> Reply:
         """:meth:`post` for a thread."""
-        return self._submit(self._post(url, body, headers, seconds, max_bytes)).result()
+        return self._submit(self._ask("POST", url, body, headers, seconds, max_bytes)).result()
 
     def close(self) -> None:
         """Close the connections. The next call opens new ones."""
@@ -91,15 +95,18 @@ class HttpCaller:
         thread.join()
         loop.close()
 
-    async def _post(self, url: str, body: bytes, headers: Mapping[str, str], seconds: float, max_bytes: int) -> Reply:
+    async def _ask(
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str], seconds: float, max_bytes: int
+    ) -> Reply:
         target = check_service_url(url)
         host, pool = target.netloc, self._connections()
-        sent = [("Host", host), ("Content-Length", str(len(body))), ("Accept-Encoding", "identity")]
-        sent += headers.items()
+        sent = [("Host", host), ("Accept-Encoding", "identity"), *headers.items()]
+        if method == "POST":
+            sent.append(("Content-Length", str(len(body))))
         try:
             async with (
                 asyncio.timeout(seconds),
-                pool.stream("POST", target.geturl(), headers=_encoded(sent), content=body) as response,
+                pool.stream(method, target.geturl(), headers=_encoded(sent), content=body) as response,
             ):
                 content = await _read(response, max_bytes, host)
         except (httpcore.TimeoutException, TimeoutError):

@@ -7,6 +7,7 @@ to guess and no need for a slow hash.
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from toolcrib.core.errors import SettingsError
 from toolcrib.core.roles import Role
 
 PREFIX = "tcrib_"
+_TOKEN = re.compile(rf"{PREFIX}[A-Za-z0-9_-]{{43}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,11 @@ class TokenRecord:
     created_at: float
     expires_at: float = 0.0
     """0 if it never expires."""
+
+
+def could_be(token: str) -> bool:
+    """Whether it looks like a token, so that nobody looks for what cannot be there."""
+    return _TOKEN.fullmatch(token) is not None
 
 
 def digest_of(token: str) -> str:
