@@ -10,7 +10,7 @@ import jwt
 import pytest
 from tests.attacks.conftest import Attacked
 from tests.support.jwts import AUDIENCE, ISSUER, Keys, claims, signed
-from tests.support.receiver import Receiver, receiving
+from tests.support.receiver import Answer, Received, Receiver, receiving
 from tests.support.waiting import PATIENCE, wait_until
 from tests.surfaces.http.running import RunningService
 
@@ -30,7 +30,11 @@ class HangingIssuer:
         self._receiver.answer = lambda _: (200, {}, self._jwks)
 
     def hang(self) -> None:
-        self._receiver.answer = lambda _: (503, {}, b"") if self._end.wait() else (503, {}, b"")
+        def nothing(_: Received) -> Answer:
+            self._end.wait()
+            return 503, {}, b""
+
+        self._receiver.answer = nothing
 
     def asked(self) -> int:
         return len(self._receiver.received)

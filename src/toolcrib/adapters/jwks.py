@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from toolcrib.adapters.http import Reply, caller_to
 from toolcrib.calling.places import Places
 from toolcrib.core.addresses import is_loopback
-from toolcrib.core.errors import MissingDependencyError, SettingsError, UnavailableError
+from toolcrib.core.errors import MissingDependencyError, SettingsError, ToolcribError, UnavailableError
 from toolcrib.core.json import read_json
 
 try:
@@ -141,12 +141,16 @@ class FetchedKeys:
 
     def _take(self, reply: Future[Reply]) -> None:
         """What came, or why nothing did. Whatever broke, the fetch is over and another may follow."""
-        keys, failure = None, ""
+        keys, failure = None, "the answer cannot be read"
         try:
-            keys = ListedKeys(_keys_of(reply.result()))
-        except Exception as error:
-            failure = str(error) or type(error).__name__
+            keys, failure = ListedKeys(_keys_of(reply.result())), ""
+        except (TimeoutError, ValueError, ToolcribError) as error:
+            failure = str(error)
             logger.warning("the issuer's keys at %r could not be fetched: %s", self._url, failure)
+        finally:
+            self._settle(keys, failure)
+
+    def _settle(self, keys: ListedKeys | None, failure: str) -> None:
         with self._lock:
             under_way, self._fetching = self._fetching, None
             now = self._clock()

@@ -20,7 +20,7 @@ from toolcrib.core.roles import Role
 from toolcrib.settings import Settings
 from toolcrib.surfaces import graphql, rest
 from toolcrib.surfaces.http.application import Application
-from toolcrib.surfaces.http.bodies import Limits
+from toolcrib.surfaces.http.bodies import Limits, body_first
 from toolcrib.surfaces.http.endpoints import Endpoint
 from toolcrib.surfaces.http.gate import Access, Gate
 from toolcrib.surfaces.http.help import help_routes
@@ -44,7 +44,6 @@ def application_of(system: System, *, limits: Limits | None = None, tracer: trac
     """The doors, put together. Without a ``tracer`` the one of an installed OpenTelemetry SDK is used."""
     system.seal.require()
     settings, catalogue = system.settings, system.catalogue
-    limits = limits or Limits(settings.max_body_bytes, settings.max_upload_bytes)
     metrics = Metrics(__version__)
     service = rest.Service(
         catalogue,
@@ -55,20 +54,20 @@ def application_of(system: System, *, limits: Limits | None = None, tracer: trac
         rest.RenderedEntries(catalogue),
         settings.data_folder / "incoming",
         settings.service_url,
-        limits,
     )
     mcp = _mcp_door(system)
     routes: list[BaseRoute] = [
         *routes_of(rest.ENDPOINTS, service),
-        *routes_of(graphql.ENDPOINTS, graphql.Graphs(catalogue, limits)),
+        *routes_of(graphql.ENDPOINTS, graphql.Graphs(catalogue)),
         *routes_of([openapi_endpoint(ENDPOINTS, __version__)], None),
-        *([whole("/mcp", Role.PUBLISHER, mcp)] if mcp else ()),
+        *([whole("/mcp", Role.PUBLISHER, body_first(mcp))] if mcp else ()),
         *help_routes(),
     ]
     return Application(
         Gate(Access.of(settings, system.tokens), system.tokens, system.bearer),
         routes,
         metrics,
+        limits or Limits(settings.max_body_bytes, settings.max_upload_bytes),
         log_requests=settings.log_requests,
         tracer=tracer or _installed_tracer(),
         lifespan=lambda _: _running(system, mcp),

@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute, Match, Route, Router
 from starlette.types import Lifespan, Message, Receive, Scope, Send
 
 from toolcrib.core.errors import ToolcribError
+from toolcrib.surfaces.http.bodies import BODY, Incoming, Limits
 from toolcrib.surfaces.http.errors import MethodNotAllowedError, NoSuchPathError
 from toolcrib.surfaces.http.gate import PRINCIPAL, Gate
 from toolcrib.surfaces.http.metrics import Metrics
@@ -39,6 +40,7 @@ class Application:
         gate: Gate,
         routes: Sequence[BaseRoute],
         metrics: Metrics,
+        limits: Limits,
         *,
         log_requests: bool = False,
         tracer: trace.Tracer | None = None,
@@ -46,6 +48,7 @@ class Application:
     ) -> None:
         self.gate = gate
         self.metrics = metrics
+        self.limits = limits
         self.log_requests = log_requests
         self.router = Router(routes, redirect_slashes=False, default=_nothing_here, lifespan=lifespan)
         self._tracer = tracer
@@ -76,14 +79,13 @@ class Application:
 class _Exchange:
     """One request and its answer. ``status`` is 0 until the answer begins."""
 
-    __slots__ = ("_application", "_read", "_receive", "_scope", "_send", "status")
+    __slots__ = ("_application", "_body", "_scope", "_send", "status")
 
     def __init__(self, application: Application, scope: Scope, receive: Receive, send: Send) -> None:
         self._application = application
         self._scope = scope
-        self._receive = receive
+        self._body = scope[BODY] = Incoming(scope, receive, application.limits)
         self._send = send
-        self._read = False
         self.status = 0
 
     async def run(self) -> None:
@@ -104,12 +106,12 @@ class _Exchange:
         try:
             scope[PRINCIPAL] = await self._application.gate.admit(scope)
             scope["app"] = self._application  # so that Starlette raises, and its errors are answered here too
-            await self._application.router(scope, self.receive, self.send)
+            await self._application.router(scope, self._body, self.send)
         except Exception as error:
             if self.status:
                 raise  # the answer has begun: all that is left is to break the connection
             answer = problem_answer(self._explained(error))
-            await answer(scope, self.receive, self.send)
+            await answer(scope, self._body, self.send)
 
     def _explained(self, error: Exception) -> Exception:
         if isinstance(error, HTTPException):
@@ -118,17 +120,11 @@ class _Exchange:
             logger.error("%s %s broke", self._scope["method"], self._scope.get(ROUTE, _NOWHERE)[1], exc_info=error)
         return error
 
-    async def receive(self) -> Message:
-        message = await self._receive()
-        if not message.get("more_body", False):
-            self._read = True
-        return message
-
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = [*message.get("headers", ()), (b"x-content-type-options", b"nosniff")]
-            if not self._read and _announces_body(self._scope):
+            if not self._body.complete:
                 headers.append((b"connection", b"close"))  # the rest of the body stays unread
             message["headers"] = headers
         elif self._scope["method"] == "HEAD":
@@ -165,10 +161,3 @@ def _routing_error(routes: Sequence[BaseRoute], scope: Scope, status: int) -> To
     partial = [route for route in routes if isinstance(route, Route) and route.matches(scope)[0] is Match.PARTIAL]
     ways = tuple(sorted({way for route in partial for way in route.methods or ()} or {"GET", "HEAD"}))
     return MethodNotAllowedError(f"{scope['method']:.20} is not possible here; use {' or '.join(ways)}", ways)
-
-
-def _announces_body(scope: Scope) -> bool:
-    return any(
-        name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
-        for name, value in scope["headers"]
-    )
