@@ -68,6 +68,7 @@ def application_of(system: System, *, limits: Limits | None = None, tracer: trac
         routes,
         metrics,
         limits or Limits(settings.max_body_bytes, settings.max_upload_bytes),
+        most_under_way=settings.max_connections,
         log_requests=settings.log_requests,
         tracer=tracer or _installed_tracer(),
         lifespan=lambda _: _running(system, mcp),

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from opentelemetry import propagate, trace
@@ -15,7 +16,8 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match, Route, Router
 from starlette.types import Lifespan, Message, Receive, Scope, Send
 
-from toolcrib.core.errors import ToolcribError
+from toolcrib.calling.places import Places
+from toolcrib.core.errors import OverloadedError, ToolcribError
 from toolcrib.surfaces.http.bodies import BODY, Incoming, Limits
 from toolcrib.surfaces.http.errors import MethodNotAllowedError, NoSuchPathError
 from toolcrib.surfaces.http.gate import PRINCIPAL, Gate
@@ -26,13 +28,16 @@ from toolcrib.surfaces.http.routes import ROUTE
 logger = logging.getLogger("toolcrib.http")
 
 _SLOW_SECONDS = 1.0
+_MOST_UNDER_WAY = 1000
 _NOWHERE = ("-", "-")
 
 
 class Application:
     """The ASGI application: ``routes`` behind ``gate``. ``lifespan`` is what happens before and after all requests.
 
-    Reads that go well are logged only with ``log_requests``; a request becomes a span only with a ``tracer``.
+    ``under_way`` are the clients, by address and port, whose request is being answered. One caller may have half of
+    ``most_under_way`` such requests. Reads that go well are logged only with ``log_requests``; a request becomes a
+    span only with a ``tracer``.
     """
 
     def __init__(
@@ -42,6 +47,7 @@ class Application:
         metrics: Metrics,
         limits: Limits,
         *,
+        most_under_way: int = _MOST_UNDER_WAY,
         log_requests: bool = False,
         tracer: trace.Tracer | None = None,
         lifespan: Lifespan[Any] | None = None,
@@ -49,6 +55,8 @@ class Application:
         self.gate = gate
         self.metrics = metrics
         self.limits = limits
+        self.under_way: set[tuple[str, str]] = set()
+        self.share = Places("requests", most_under_way, each=most_under_way // 2)
         self.log_requests = log_requests
         self.router = Router(routes, redirect_slashes=False, default=_nothing_here, lifespan=lifespan)
         self._tracer = tracer
@@ -62,6 +70,16 @@ class Application:
             await _Exchange(self, scope, receive, send).run()
         else:
             await self._traced(self._tracer, _Exchange(self, scope, receive, send), scope)
+
+    @contextmanager
+    def share_of(self, caller: str) -> Iterator[None]:
+        """A place among the requests under way; OverloadedError, at once, if the caller has too many there."""
+        if not self.share.try_take(caller):
+            raise OverloadedError("too many of your requests are being answered already; try again in a moment")
+        try:
+            yield
+        finally:
+            self.share.give_back(caller)
 
     async def _traced(self, tracer: trace.Tracer, exchange: _Exchange, scope: Scope) -> None:
         carrier = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
@@ -91,11 +109,15 @@ class _Exchange:
     async def run(self) -> None:
         started = time.perf_counter()
         metrics = self._application.metrics
+        address, port = self._scope.get("client") or ("", "")
+        client = (address, str(port))
         metrics.in_flight.inc()
+        self._application.under_way.add(client)
         try:
             await self._answer()
         finally:
             seconds = time.perf_counter() - started
+            self._application.under_way.discard(client)
             metrics.in_flight.dec()
             method, route = self._scope.get(ROUTE, _NOWHERE)
             metrics.answered(method, route, self.status, seconds)
@@ -104,9 +126,10 @@ class _Exchange:
     async def _answer(self) -> None:
         scope = self._scope
         try:
-            scope[PRINCIPAL] = await self._application.gate.admit(scope)
+            principal = scope[PRINCIPAL] = await self._application.gate.admit(scope)
             scope["app"] = self._application  # so that Starlette raises, and its errors are answered here too
-            await self._application.router(scope, self._body, self.send)
+            with self._application.share_of(principal.key):
+                await self._application.router(scope, self._body, self.send)
         except Exception as error:
             if self.status:
                 raise  # the answer has begun: all that is left is to break the connection
