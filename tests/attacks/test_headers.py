@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.surfaces.conftest import Serve, client, serve, settings
+from tests.surfaces.conftest import client, serve, settings
 from tests.surfaces.http.test_gate import token_of
 
 from toolcrib.adapters.tokens import SqliteTokens

@@ -83,14 +83,13 @@ class HttpCaller:
         return self._submit(self._ask("POST", url, body, headers, seconds, max_bytes)).result()
 
     def close(self) -> None:
-        """Close the connections. The next call opens new ones."""
+        """Give up what is under way and close the connections. The next call opens new ones."""
         with self._lock:
             loop, thread, pool = self._loop, self._thread, self._pool
             self._loop = self._thread = self._pool = None
         if loop is None or thread is None or self._pid != os.getpid():
             return
-        if pool is not None:
-            asyncio.run_coroutine_threadsafe(pool.aclose(), loop).result()
+        asyncio.run_coroutine_threadsafe(_end(pool), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
@@ -188,6 +187,16 @@ class _JudgedBackend(httpcore.AsyncNetworkBackend):
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+
+async def _end(pool: httpcore.AsyncConnectionPool | None) -> None:
+    """Give up what is under way on this loop, and close the connections."""
+    under_way = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in under_way:
+        task.cancel()
+    await asyncio.gather(*under_way, return_exceptions=True)
+    if pool is not None:
+        await pool.aclose()
 
 
 async def _read(response: httpcore.Response, max_bytes: int, host: str) -> bytes:

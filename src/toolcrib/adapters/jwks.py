@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -92,10 +92,9 @@ class FetchedKeys:
 
     def known(self, kid: object) -> jwt.PyJWK | None:
         """The key, if it was listed when the keys came last; they are fetched again if that is long ago."""
-        age = self._clock() - self._came
-        if age > self._times.refresh:
+        if self._clock() - self._came > self._times.refresh:
             self._fetch_soon()
-        return self._keys.known(kid) if age < self._times.believed else None
+        return self._keys.known(kid) if self._are_believed() else None
 
     async def fetched(self, kid: object, caller: str) -> jwt.PyJWK:
         """A key that was not known: what the fetch brings that is under way, if it brings it soon.
@@ -105,10 +104,12 @@ class FetchedKeys:
         under_way = self._fetch_soon()
         if under_way is not None:
             await self._wait(under_way, caller)
-        key = self.known(kid)
+        with self._lock:
+            waiting, believed = self._fetching is not None, self._are_believed()
+        key = self._keys.known(kid) if believed else None
         if key is not None:
             return key
-        if self._failure or not self._came_lately():
+        if self._failure or waiting or not believed:
             reason = self._failure or "it has not answered yet"
             raise UnavailableError(f"the issuer's keys at {self._url!r} could not be fetched: {reason}; try again")
         raise _unlisted()
@@ -116,9 +117,8 @@ class FetchedKeys:
     def close(self) -> None:
         self._http.close()
 
-    def _came_lately(self) -> bool:
-        with self._lock:
-            return self._fetching is None and self._clock() - self._came < self._times.believed
+    def _are_believed(self) -> bool:
+        return self._clock() - self._came < self._times.believed
 
     async def _wait(self, under_way: Future[None], caller: str) -> None:
         """For the fetch, but not for long; those for whom there is no place do not wait."""
@@ -144,6 +144,8 @@ class FetchedKeys:
         keys, failure = None, "the answer cannot be read"
         try:
             keys, failure = ListedKeys(_keys_of(reply.result())), ""
+        except CancelledError:
+            failure = "the service is ending"
         except (TimeoutError, ValueError, ToolcribError) as error:
             failure = str(error)
             logger.warning("the issuer's keys at %r could not be fetched: %s", self._url, failure)
@@ -157,8 +159,7 @@ class FetchedKeys:
             if keys is not None:
                 self._keys, self._came = keys, now
             self._failure = failure
-            believed = now - self._came < self._times.believed
-            self._next = now + (self._times.pause if believed else self._times.first_pause)
+            self._next = now + (self._times.pause if self._are_believed() else self._times.first_pause)
         if under_way is not None:
             under_way.set_result(None)
 

@@ -113,8 +113,7 @@ def load_application(settings: Settings, parent: int = 0) -> Application:
     served = application(settings)
     if parent:
         _leave_with_parent(parent)
-        proxies = settings.trusted_proxies
-        Watch(settings.port, settings.max_connections, lambda: set(served.under_way), proxies).start()
+        Watch(settings.port, settings.max_connections, served.clients, settings.trusted_proxies).start()
     return served
 
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from opentelemetry import propagate, trace
@@ -18,7 +17,7 @@ from starlette.types import Lifespan, Message, Receive, Scope, Send
 
 from toolcrib.calling.places import Places
 from toolcrib.core.errors import OverloadedError, ToolcribError
-from toolcrib.surfaces.http.bodies import BODY, Incoming, Limits
+from toolcrib.surfaces.http.bodies import Incoming, Limits
 from toolcrib.surfaces.http.errors import MethodNotAllowedError, NoSuchPathError
 from toolcrib.surfaces.http.gate import PRINCIPAL, Gate
 from toolcrib.surfaces.http.metrics import Metrics
@@ -36,8 +35,8 @@ class Application:
     """The ASGI application: ``routes`` behind ``gate``. ``lifespan`` is what happens before and after all requests.
 
     ``under_way`` are the clients, by address and port, whose request is being answered. One caller may have half of
-    ``most_under_way`` such requests. Reads that go well are logged only with ``log_requests``; a request becomes a
-    span only with a ``tracer``.
+    ``most_under_way`` requests with a body: what takes long has one. Reads that go well are logged only with
+    ``log_requests``; a request becomes a span only with a ``tracer``.
     """
 
     def __init__(
@@ -55,8 +54,8 @@ class Application:
         self.gate = gate
         self.metrics = metrics
         self.limits = limits
-        self.under_way: set[tuple[str, str]] = set()
-        self.share = Places("requests", most_under_way, each=most_under_way // 2)
+        self.under_way: set[tuple[Any, ...]] = set()
+        self.bodies = Places("requests with a body", most_under_way, each=most_under_way // 2)
         self.log_requests = log_requests
         self.router = Router(routes, redirect_slashes=False, default=_nothing_here, lifespan=lifespan)
         self._tracer = tracer
@@ -71,15 +70,9 @@ class Application:
         else:
             await self._traced(self._tracer, _Exchange(self, scope, receive, send), scope)
 
-    @contextmanager
-    def share_of(self, caller: str) -> Iterator[None]:
-        """A place among the requests under way; OverloadedError, at once, if the caller has too many there."""
-        if not self.share.try_take(caller):
-            raise OverloadedError("too many of your requests are being answered already; try again in a moment")
-        try:
-            yield
-        finally:
-            self.share.give_back(caller)
+    def clients(self) -> set[tuple[str, str]]:
+        """Address and port of those whose request is being answered; any thread may ask."""
+        return {(str(client[0]), str(client[1])) for client in self.under_way.copy() if client}
 
     async def _traced(self, tracer: trace.Tracer, exchange: _Exchange, scope: Scope) -> None:
         carrier = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
@@ -97,20 +90,20 @@ class Application:
 class _Exchange:
     """One request and its answer. ``status`` is 0 until the answer begins."""
 
-    __slots__ = ("_application", "_body", "_scope", "_send", "status")
+    __slots__ = ("_application", "_body", "_receive", "_scope", "_send", "status")
 
     def __init__(self, application: Application, scope: Scope, receive: Receive, send: Send) -> None:
         self._application = application
         self._scope = scope
-        self._body = scope[BODY] = Incoming(scope, receive, application.limits)
+        self._body = Incoming.of(scope, receive, application.limits)
+        self._receive = self._body or receive
         self._send = send
         self.status = 0
 
     async def run(self) -> None:
         started = time.perf_counter()
         metrics = self._application.metrics
-        address, port = self._scope.get("client") or ("", "")
-        client = (address, str(port))
+        client = tuple(self._scope.get("client") or ())
         metrics.in_flight.inc()
         self._application.under_way.add(client)
         try:
@@ -126,15 +119,27 @@ class _Exchange:
     async def _answer(self) -> None:
         scope = self._scope
         try:
-            principal = scope[PRINCIPAL] = await self._application.gate.admit(scope)
+            scope[PRINCIPAL] = await self._application.gate.admit(scope)
             scope["app"] = self._application  # so that Starlette raises, and its errors are answered here too
-            with self._application.share_of(principal.key):
-                await self._application.router(scope, self._body, self.send)
+            if self._body is None:
+                await self._application.router(scope, self._receive, self.send)
+            else:
+                await self._take_in(scope[PRINCIPAL].key)
         except Exception as error:
             if self.status:
                 raise  # the answer has begun: all that is left is to break the connection
             answer = problem_answer(self._explained(error))
-            await answer(scope, self._body, self.send)
+            await answer(scope, self._receive, self.send)
+
+    async def _take_in(self, caller: str) -> None:
+        """Answer a request with a body, unless the caller has too many such requests under way: then refuse at once."""
+        bodies = self._application.bodies
+        if not bodies.try_take(caller):
+            raise OverloadedError("too many of your requests are being answered already; try again in a moment")
+        try:
+            await self._application.router(self._scope, self._receive, self.send)
+        finally:
+            bodies.give_back(caller)
 
     def _explained(self, error: Exception) -> Exception:
         if isinstance(error, HTTPException):
@@ -147,7 +152,7 @@ class _Exchange:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = [*message.get("headers", ()), (b"x-content-type-options", b"nosniff")]
-            if not self._body.complete:
+            if self._body is not None and not self._body.complete:
                 headers.append((b"connection", b"close"))  # the rest of the body stays unread
             message["headers"] = headers
         elif self._scope["method"] == "HEAD":

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from toolcrib.surfaces.http.errors import BodyTooLargeError, RequestError, SlowClientError, UnsupportedMediaTypeError
 
 BODY = "toolcrib.body"
-"""Where the application leaves the body that comes in, in the ASGI scope."""
+"""Where the body that comes in is left, in the ASGI scope."""
 _TAKEN_FOR_JSON = ("application/json", "application/x-www-form-urlencoded", "")
 """``curl -d`` says form if it was not told otherwise. A web page that would send one is stopped by its origin."""
 
@@ -33,23 +33,37 @@ class Limits:
 class Incoming:
     """The body of one request, for whoever answers it: an ASGI ``receive`` that keeps the limits.
 
-    They are those of a JSON body until :meth:`take_upload`. A request that announces no body is complete at once.
+    They are those of a JSON body until :func:`take_upload`.
     """
 
     __slots__ = ("_deadline", "_declared", "_limits", "_most", "_receive", "_received", "_stall", "complete")
 
-    def __init__(self, scope: Scope, receive: Receive, limits: Limits) -> None:
+    def __init__(self, receive: Receive, limits: Limits, declared: int) -> None:
         self._receive = receive
         self._limits = limits
-        self._declared = _declared(scope)
+        self._declared = declared
         self._most = limits.json_bytes
         self._stall = limits.json_seconds
         self._received = 0
         self._deadline = 0.0
-        self.complete = self._declared == 0
+        self.complete = False
 
-    def take_upload(self) -> None:
-        """From here on the body may be as large and as slow as a bundle."""
+    @classmethod
+    def of(cls, scope: Scope, receive: Receive, limits: Limits) -> Incoming | None:
+        """The body that a request announces, left in its scope; None if it announces none."""
+        declared = None
+        for name, value in scope["headers"]:
+            if name == b"transfer-encoding":
+                declared = 0
+            elif name == b"content-length" and value != b"0":
+                declared = int(value) if value.isdigit() else 0
+        if declared is None:
+            return None
+        body: Incoming = cls(receive, limits, declared)
+        scope[BODY] = body
+        return body
+
+    def allow_upload(self) -> None:
         self._most = self._limits.upload_bytes
         self._stall = self._limits.stall_seconds
         self._deadline = asyncio.get_running_loop().time() + self._limits.upload_seconds
@@ -59,7 +73,7 @@ class Incoming:
             return await self._receive()  # all that can come is that the client leaves
         now = asyncio.get_running_loop().time()
         self._deadline = self._deadline or now + self._limits.json_seconds
-        self._check_size(self._declared or 0)
+        self._check_size(self._declared)
         try:
             async with asyncio.timeout_at(min(self._deadline, now + self._stall)):
                 message = await self._receive()
@@ -68,13 +82,20 @@ class Incoming:
         self._received += len(message.get("body", b""))
         self._check_size(self._received)
         self.complete = not message.get("more_body", False)
-        if self.complete and self._received < (self._declared or 0):  # some servers pass this off as the end
+        if self.complete and self._received < self._declared:  # some servers pass this off as the end
             raise _cut_off()
         return message
 
     def _check_size(self, size: int) -> None:
         if size > self._most:
             raise BodyTooLargeError(f"the body is larger than {self._most:,} bytes, which is the limit here")
+
+
+def take_upload(request: Request) -> None:
+    """From here on the body may be as large and as slow as a bundle."""
+    body: Incoming | None = request.scope.get(BODY)
+    if body is not None:
+        body.allow_upload()
 
 
 async def pieces(request: Request) -> AsyncIterator[bytes]:
@@ -85,16 +106,6 @@ async def pieces(request: Request) -> AsyncIterator[bytes]:
                 yield piece
     except ClientDisconnect:
         raise _cut_off() from None
-
-
-def _declared(scope: Scope) -> int | None:
-    """How large a request says that its body is; None if it has one and does not say."""
-    for name, value in scope["headers"]:
-        if name == b"content-length":
-            return int(value) if value.isdigit() else None
-        if name == b"transfer-encoding":
-            return None
-    return 0
 
 
 def _cut_off() -> RequestError:

@@ -15,7 +15,7 @@ from starlette.requests import Request
 
 from toolcrib.calling.blocking import in_thread
 from toolcrib.core.errors import InvalidBundleError, StoreError
-from toolcrib.surfaces.http.bodies import BODY, Incoming, pieces
+from toolcrib.surfaces.http.bodies import pieces, take_upload
 from toolcrib.surfaces.http.errors import UnsupportedMediaTypeError
 
 FIELD = "file"
@@ -100,8 +100,7 @@ async def uploaded_file(request: Request, folder: Path) -> AsyncIterator[Path]:
     """Where the uploaded file is. It is gone afterwards, whatever happened."""
     form = _Form(_boundary(request))
     with _temporary(folder) as file:
-        body: Incoming = request.scope[BODY]
-        body.take_upload()
+        take_upload(request)
         async for piece in pieces(request):
             form.feed(piece)
             if len(form.pending) >= _BUFFER_BYTES:
