@@ -15,6 +15,7 @@ from toolcrib.core.roles import Principal, Role
 
 try:
     import jwt
+    from jwt.utils import base64url_decode
 except ImportError:
     raise MissingDependencyError("PyJWT", extra="server") from None
 
@@ -115,7 +116,7 @@ class JwtBearer:
     def _issuer_said_by(token: str) -> object:
         """Who a token says it is from, which proves nothing."""
         try:
-            claims: Any = read_json(jwt.utils.base64url_decode(token.split(".")[1]))
+            claims: Any = read_json(base64url_decode(token.split(".")[1]))
         except ValueError:
             return None
         return claims.get("iss") if isinstance(claims, dict) else None
