@@ -61,6 +61,8 @@ async def test_guessing_is_slowed_down_for_the_one_who_guesses(settings: Setting
     kinds = await refused(gate, *guesses)
     assert kinds == [UnauthenticatedError] * 20 + [RateLimitedError] * 10
     assert await refused(gate, asking("10.0.0.1", "198.51.100.8")) == [UnauthenticatedError]
+    beside = asking("10.0.0.1", "198.51.100.9, 10.0.0.2")
+    assert await refused(gate, beside) == [UnauthenticatedError], "another client of the same two proxies"
     assert await refused(gate, asking("203.0.113.5", "198.51.100.7")) == [UnauthenticatedError], "not a proxy of ours"
     good = asking("10.0.0.1", "198.51.100.7", token=token_of(tokens, Role.READER, now=time.time()))
     assert (await gate.admit(good)).role is Role.READER, "whoever guesses locks nobody out"
