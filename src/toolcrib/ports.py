@@ -162,12 +162,15 @@ class Tokens(Protocol):
 
 
 class Bearer(Protocol):
-    def verify(self, token: str) -> tuple[Principal, float]:
+    async def verify(self, token: str, caller: str = "") -> tuple[Principal, float]:
         """Who a signed token is of, and when it expires. Raises UnauthenticatedError if it is not valid.
 
-        May fetch the issuer's keys, so async code asks in a thread.
+        Never waits for the issuer as long as the token's key is known; otherwise not for long, and each ``caller``
+        (the address it came from) in its turn. UnavailableError if nobody can say whether it is valid.
         """
         ...
+
+    def close(self) -> None: ...
 
 
 # Store: tools that outlive the process

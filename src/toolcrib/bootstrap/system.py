@@ -60,7 +60,8 @@ class System:
 
     @cached_property
     def bearer(self) -> Bearer | None:
-        return open_bearer(self.settings)
+        bearer = open_bearer(self.settings)
+        return None if bearer is None else self._closing.enter_context(closing(bearer))
 
     @cached_property
     def blobs(self) -> Blobs:

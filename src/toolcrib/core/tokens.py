@@ -7,6 +7,7 @@ to guess and no need for a slow hash.
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -21,6 +22,7 @@ PREFIX = "tcrib_"
 UNLIMITED = TokenLimits()
 ACTIONS = ("read", "run", "create", "update", "delete")
 """What a token may be limited to."""
+_TOKEN = re.compile(rf"{PREFIX}[A-Za-z0-9_-]{{43}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,11 @@ class TokenRecord:
         """What :meth:`to_dict` told."""
         limits = {kind: tuple(given) for kind, given in values.get("limits", {}).items()}
         return cls(**{**values, "limits": TokenLimits(**limits)})
+
+
+def could_be(token: str) -> bool:
+    """Whether it looks like a token, so that nobody looks for what cannot be there."""
+    return _TOKEN.fullmatch(token) is not None
 
 
 def digest_of(token: str) -> str:

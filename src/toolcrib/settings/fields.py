@@ -87,6 +87,10 @@ class Settings(BaseSettings):
     trusted_proxies: Texts = _set((), "Addresses of proxies whose X-Forwarded-For is believed.")
     max_body_bytes: Whole = _set(4_000_000, "The largest body of a request that is not an upload.")
     max_upload_bytes: Whole = _set(1_000_000_000, "The largest bundle that can be uploaded.")
+    max_connections: Whole = _set(
+        1000, "Connections that each worker holds at once; fewer if the limit on open files says so."
+    )
+    idle_seconds: Number = _set(10.0, "Seconds after which a connection that says nothing is closed.")
     rate: Number = _set(0.0, "Requests a second that each caller may make; 0 means no limit.")
     burst: Number = _set(0.0, "Requests that a caller may make at once before the rate counts; 0 means twice the rate.")
     query_seconds: Number = _set(

@@ -23,6 +23,7 @@ from toolcrib import __version__
 from toolcrib.bootstrap import System, close_data_folder, open_system, seed_samples
 from toolcrib.core.errors import MissingDependencyError, SettingsError, ToolcribError, UnavailableError
 from toolcrib.settings import Settings
+from toolcrib.surfaces.connections import Watch, places_for
 from toolcrib.surfaces.http.gate import Access, Gate
 from toolcrib.surfaces.logs import log_config, without_secrets
 
@@ -33,7 +34,8 @@ logger = logging.getLogger("toolcrib.serve")
 
 _SHUTDOWN_SECONDS = 30
 _NEWEST_HEADS = 5
-_HEADER_MILLISECONDS = 10_000
+_HEAD_BYTES = 65_536
+_BACKLOG = 1024
 _PARENT_SECONDS = 1.0
 _ADDRESSES = {"/": "catalogue", "/docs": "REST API", "/graphql": "GraphQL", "/mcp": "MCP", "/help": "guides"}
 
@@ -41,7 +43,7 @@ _ADDRESSES = {"/": "catalogue", "/docs": "REST API", "/graphql": "GraphQL", "/mc
 def serve(settings: Settings, *, sample: bool = False) -> None:
     """Serve until a signal ends it. Whatever makes a start impossible is raised before the first request is taken."""
     try:
-        from granian.constants import Interfaces, Loops
+        from granian.constants import HTTPModes, Interfaces, Loops
         from granian.http import HTTP1Settings
         from granian.log import LogLevels
         from granian.server import Server
@@ -53,6 +55,8 @@ def serve(settings: Settings, *, sample: bool = False) -> None:
     multiprocessing.set_start_method("spawn", force=True)  # a worker shares no threads and no connections with us
     config = log_config(settings.log_level, settings.log_format)
     logging.config.dictConfig(config)
+    places = places_for(settings.max_connections)
+    settings = settings.with_changes("the limit on open files", max_connections=places)
     server = Server(
         "toolcrib",
         settings.host,
@@ -61,7 +65,12 @@ def serve(settings: Settings, *, sample: bool = False) -> None:
         workers=settings.workers,
         loop=Loops.asyncio,
         websockets=False,
-        http1_settings=HTTP1Settings(header_read_timeout=_HEADER_MILLISECONDS),
+        http=HTTPModes.http1,  # told to guess the version, it waits for the first bytes for ever
+        backpressure=places,
+        backlog=_BACKLOG,
+        http1_settings=HTTP1Settings(
+            header_read_timeout=max(1, round(settings.idle_seconds * 1000)), max_buffer_size=_HEAD_BYTES
+        ),
         log_level=LogLevels.warning,
         log_dictconfig=config,
         respawn_failed_workers=True,
@@ -113,11 +122,13 @@ def check_start(settings: Settings, *, sample: bool = False) -> None:
 
 def load_application(settings: Settings, parent: int = 0) -> Application:
     """The application of one worker process."""
-    if parent:
-        _leave_with_parent(parent)
     from toolcrib.surfaces.service import application
 
-    return application(settings)
+    served = application(settings)
+    if parent:
+        _leave_with_parent(parent)
+        Watch(settings.port, settings.max_connections, served.clients, settings.trusted_proxies).start()
+    return served
 
 
 def _check_port(host: str, port: int) -> None:

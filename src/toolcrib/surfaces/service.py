@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from opentelemetry import trace
@@ -21,7 +22,7 @@ from toolcrib.core.roles import Role
 from toolcrib.settings import Settings
 from toolcrib.surfaces import graphql, rest
 from toolcrib.surfaces.http.application import Application
-from toolcrib.surfaces.http.bodies import Limits
+from toolcrib.surfaces.http.bodies import Limits, body_first
 from toolcrib.surfaces.http.endpoints import Endpoint
 from toolcrib.surfaces.http.gate import Access, Gate
 from toolcrib.surfaces.http.help import help_routes
@@ -53,6 +54,7 @@ def application_of(
     system.seal.require()
     settings, catalogue = system.settings, system.catalogue
     limits = limits or Limits(settings.max_body_bytes, settings.max_upload_bytes)
+    query = query_limits or QueryLimits(settings.query_seconds)
     metrics = Metrics(__version__)
     service = rest.Service(
         catalogue,
@@ -63,24 +65,23 @@ def application_of(
         rest.RenderedEntries(catalogue),
         settings.data_folder / "incoming",
         settings.service_url,
-        limits,
     )
     mcp = _mcp_door(system)
     routes: list[BaseRoute] = [
         *routes_of(rest.ENDPOINTS, service),
-        *routes_of(graphql.ENDPOINTS, graphql.Graphs(catalogue, limits)),
+        *routes_of(graphql.ENDPOINTS, graphql.Graphs(catalogue)),
         *routes_of([openapi_endpoint(ENDPOINTS, __version__)], None),
-        *([whole("/mcp", Role.RUNNER, mcp)] if mcp else ()),
+        *([whole("/mcp", Role.RUNNER, body_first(mcp))] if mcp else ()),
         *help_routes(),
     ]
     return Application(
         Gate(Access.of(settings, system.tokens), system.tokens, system.bearer),
         routes,
         metrics,
+        replace(limits, under_way=settings.max_connections, query=query),
         refusals=Refusals(system.recorder),
         log_requests=settings.log_requests,
         tracer=tracer or _installed_tracer(),
-        query_limits=query_limits or QueryLimits(settings.query_seconds),
         lifespan=lambda _: _running(system, mcp),
     )
 

@@ -87,6 +87,8 @@ def test_odd_http(service: RunningService) -> None:
         (b"GET /tools/a HTTP/1.1\r\nConnection: close\r\n\r\n", (400, 421)),
         (b"GET /tools/a HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", (421,)),
         (b"GET http://evil.example/tools/a HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", (421,)),
+        (b"GET /tools/a HTTP/1.1\r\n" + host + b"Host: evil.example\r\nConnection: close\r\n\r\n", (400,)),
+        (b"POST /tools HTTP/1.1\r\n" + host + b"Content-Length: 4\r\nContent-Length: 5\r\n\r\nabcde", (400,)),
         (b"nonsense\r\n\r\n", (400,)),
         (b"GET / HTTP/1.1\r\n" + host + b"X: " + b"y" * 600_000 + b"\r\n\r\n", (400, 431)),
     ):

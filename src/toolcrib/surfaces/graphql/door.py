@@ -17,7 +17,7 @@ from toolcrib.core.roles import Role, require
 from toolcrib.formats.toolentry import document_to_entry
 from toolcrib.surfaces.graphql.execution import answer
 from toolcrib.surfaces.http import parameters
-from toolcrib.surfaces.http.bodies import Limits, parse_json, read_json
+from toolcrib.surfaces.http.bodies import parse_json, read_json
 from toolcrib.surfaces.http.endpoints import Answered, Body, Endpoint, Parameter
 from toolcrib.surfaces.http.errors import RequestError
 from toolcrib.surfaces.http.pages import page
@@ -31,7 +31,6 @@ class Graphs:
     """What the GraphQL endpoints work with."""
 
     catalogue: Catalogue
-    limits: Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class _EntryReader:
 
 
 async def graphql_query(graphs: Graphs, request: Request) -> Response:
-    body = await read_json(request, graphs.limits)
+    body = await read_json(request)
     return await _answer(graphs, request, body)
 
 

@@ -52,7 +52,7 @@ async def query_by_policy_uri(service: Service, request: Request) -> Response:
 
 
 async def query_generic(service: Service, request: Request) -> Response:
-    where = await read_json(request, service.limits)
+    where = await read_json(request)
     return await _find(service, request, where)
 
 

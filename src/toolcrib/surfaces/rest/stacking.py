@@ -38,7 +38,7 @@ _STRICT = Parameter("strict", "Read a list of compatibilities as complete.", FLA
 
 
 async def check_compat(service: Service, request: Request) -> Response:
-    body = await read_object(request, service.limits)
+    body = await read_object(request)
     given, strict = [key for key in _COMPARED if key in body], body.get("strict", False)
     unknown = next((key for key in body if key not in (*given[:1], "strict")), None)
     if unknown is not None:

@@ -44,7 +44,7 @@ _REPLACE = Parameter("replace", "Write over a tool of the same tool_id.", FLAG_S
 
 async def upload_tool(service: Service, request: Request) -> Response:
     replace, force = parameters.flag(request, "replace"), parameters.flag(request, "force")
-    async with uploaded_file(request, service.spool, service.limits) as path:
+    async with uploaded_file(request, service.spool) as path:
         entry = await in_thread(
             WRITES,
             ingest,
@@ -60,7 +60,7 @@ async def upload_tool(service: Service, request: Request) -> Response:
 
 
 async def create_tool(service: Service, request: Request) -> Response:
-    body = await read_object(request, service.limits)
+    body = await read_object(request)
     entry = await in_thread(
         WRITES,
         service.catalogue.publish,
@@ -96,7 +96,7 @@ async def tool_answer(service: Service, request: Request, name: str) -> Response
 
 async def update_tool(service: Service, request: Request) -> Response:
     name = parameters.tool_id(request)
-    body = await read_object(request, service.limits)
+    body = await read_object(request)
     if body.get("tool_id", name) != name:
         raise ToolValidationError(f"field 'tool_id' is not {name!r}; a tool cannot be renamed")
     expected = parameters.expected_etag(request)

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from toolcrib.bootstrap import make_folder
 from toolcrib.calling.blocking import WRITES, in_thread
 from toolcrib.core.errors import InvalidBundleError, StoreError
-from toolcrib.surfaces.http.bodies import Limits, pieces
+from toolcrib.surfaces.http.bodies import pieces, take_upload
 from toolcrib.surfaces.http.errors import UnsupportedMediaTypeError
 
 FIELD = "file"
@@ -97,11 +97,12 @@ class _Form:
 
 
 @asynccontextmanager
-async def uploaded_file(request: Request, folder: Path, limits: Limits) -> AsyncIterator[Path]:
+async def uploaded_file(request: Request, folder: Path) -> AsyncIterator[Path]:
     """Where the uploaded file is. It is gone afterwards, whatever happened."""
     form = _Form(_boundary(request))
     with _temporary(folder) as file:
-        async for piece in pieces(request, limits.upload_bytes, limits.upload_seconds, limits.stall_seconds):
+        take_upload(request)
+        async for piece in pieces(request):
             form.feed(piece)
             if len(form.pending) >= _BUFFER_BYTES:
                 await in_thread(WRITES, _flush, form, file)

@@ -36,7 +36,7 @@ async def get_version(service: Service, request: Request) -> Response:
 
 
 async def restore_tool(service: Service, request: Request) -> Response:
-    body = await read_object(request, service.limits)
+    body = await read_object(request)
     number = body.get("version")
     if body.keys() != {"version"} or not isinstance(number, int) or isinstance(number, bool) or not 0 < number < 2**31:
         raise RequestError("the body must be {'version': n} with the number of a version from the history")
