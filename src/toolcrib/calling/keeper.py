@@ -2,10 +2,10 @@
 
     keeper.py LIFE PROGRAM WORD...    runs the Python file PROGRAM in a child, in a session of its own
 
-LIFE is a descriptor whose other end only the caller holds. When the caller writes to it or closes it, or is gone itself,
-the child and everything that it started are killed, also what left its group and its session: orphans come back to the
-keeper, which reaps them. The same happens when the child ends by itself, and on SIGTERM. The keeper ends last, with the
-child's status (128 + n for signal n), so to wait for the keeper is to know that nothing runs any more.
+LIFE is a descriptor whose other end only the caller holds. When the caller writes to it or closes it, or is gone
+itself, the child and everything that it started are killed, also what left its group and its session: orphans come back
+to the keeper, which reaps them. The same happens when the child ends by itself, and on SIGTERM. The keeper ends last,
+with the child's status (128 + n for signal n), so to wait for the keeper is to know that nothing runs any more.
 
 Only Linux brings orphans back, and kills the child of a keeper that was killed. Elsewhere a process that left its group
 escapes.

@@ -110,7 +110,7 @@ class Places:
                 await self.take(caller)
         except TimeoutError:
             raise OverloadedError(
-                f"all {self.most} {self.what} were taken for {seconds:g} s, longer than the tool may take; try again later"
+                f"none of the {self.most} {self.what} was free within {seconds:g} s, the tool's deadline; try again later"
             ) from None
 
     def try_take(self, caller: str) -> bool:

@@ -18,7 +18,7 @@ from typing import Self
 from toolcrib.calling.worker import HEADER
 
 _CANCEL_CHECK = 0.1
-_PIECE = 1 << 20
+_PIECE = 1 << 16
 
 
 class GaveUpError(Exception):
@@ -52,39 +52,43 @@ class Wire:
     """Asks one question at a time. An answer has at most ``max_bytes``."""
 
     def __init__(self, connected: socket.socket, max_bytes: int) -> None:
+        connected.setblocking(False)
         self._socket = connected
         self._max_bytes = max_bytes
         self._number = int.from_bytes(os.urandom(6))
-        self._poll = select.poll()
-        self._poll.register(connected, select.POLLIN)
+        self._readable = _poll_of(connected, select.POLLIN)
 
     @property
     def quiet(self) -> bool:
         """Whether the other side lives and has said nothing without being asked."""
-        return not self._poll.poll(0)
+        return not self._readable.poll(0)
 
     def tell(self, message: bytes, patience: Patience) -> None:
         self._number += 1
         self._send(HEADER.pack(self._number, len(message), False) + message, patience)
 
-    def ask(self, message: bytes, patience: Patience) -> tuple[bytearray, bool]:
+    def ask(self, message: bytes, patience: Patience) -> tuple[memoryview, bool]:
         """The answer, and whether the worker is alone after it.
 
         Raises GaveUpError, GarbledError, or OSError or EOFError if the other side is gone.
         """
         self.tell(message, patience)
-        number, size, alone = HEADER.unpack(self._receive(HEADER.size, patience))
+        data = bytearray()
+        self._receive(data, HEADER.size, patience)
+        number, size, alone = HEADER.unpack_from(data)
         if number != self._number:
             raise GarbledError("something else than the answer came from its process")
         if size > self._max_bytes:
             raise GarbledError(f"its answer has {size:,} bytes, and {self._max_bytes:,} are allowed")
-        return self._receive(size, patience), alone
+        self._receive(data, HEADER.size + size, patience)
+        if len(data) > HEADER.size + size:
+            raise GarbledError("more than the answer came from its process")
+        return memoryview(data)[HEADER.size :], alone
 
     def ended(self, seconds: float) -> bool:
         """Whether nobody holds the other end any more, at the latest after so many seconds."""
-        poll = select.poll()
-        poll.register(self._socket, 0)  # the end is always told, and nothing else
-        return bool(poll.poll(seconds * 1000))
+        end = _poll_of(self._socket, 0)  # the end is always told, and nothing else
+        return bool(end.poll(seconds * 1000))
 
     def close(self) -> None:
         self._socket.close()
@@ -92,21 +96,23 @@ class Wire:
     def _send(self, data: bytes, patience: Patience) -> None:
         rest = memoryview(data)
         while rest:
-            self._socket.settimeout(patience.next_wait())
             try:
                 rest = rest[self._socket.send(rest) :]
-            except TimeoutError:
-                continue
+            except BlockingIOError:
+                _poll_of(self._socket, select.POLLOUT).poll(patience.next_wait() * 1000)
 
-    def _receive(self, size: int, patience: Patience) -> bytearray:
-        data = bytearray()
+    def _receive(self, data: bytearray, size: int, patience: Patience) -> None:
+        """Until ``data`` has at least so many bytes."""
         while len(data) < size:
-            self._socket.settimeout(patience.next_wait())
-            try:
-                piece = self._socket.recv(min(size - len(data), _PIECE))
-            except TimeoutError:
+            if not self._readable.poll(patience.next_wait() * 1000):
                 continue
+            piece = self._socket.recv(_PIECE)
             if not piece:
                 raise EOFError
             data += piece
-        return data
+
+
+def _poll_of(connected: socket.socket, events: int) -> select.poll:
+    poll = select.poll()
+    poll.register(connected, events)
+    return poll

@@ -1,7 +1,7 @@
 """The program inside a worker process. It stands alone: it runs by its path, so that a worker starts without pydantic.
 
-It runs below a keeper (:mod:`toolcrib.calling.keeper`), which ends it and everything that it started. Messages are frames
-over one socket, a header and then pickles of plain tuples; the first frame is the parent's ``sys.path``:
+It runs below a keeper (:mod:`toolcrib.calling.keeper`), which ends it and everything that it started. Messages are
+frames over one socket, a header and then pickles of plain tuples; the first frame is the parent's ``sys.path``:
 
     parent -> worker   (function, keywords, address rules in force or None)
                        function: ("name", module, qualified name) or ("pickle", bytes)
