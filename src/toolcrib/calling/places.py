@@ -110,7 +110,7 @@ class Places:
                 await self.take(caller)
         except TimeoutError:
             raise OverloadedError(
-                f"none of the {self.most} {self.what} was free within {seconds:g} s, the tool's deadline; try again later"
+                f"none of the {self.most} {self.what} was free within {seconds:g} s, the deadline; try again later"
             ) from None
 
     def try_take(self, caller: str) -> bool:
