@@ -93,8 +93,7 @@ def outcome(data: bytes) -> str:
             archive = Archive(file, "the archive")
             archive.verify()
             assert all(archive.mode(name) >= 0 for name in archive.files)
-        except InvalidBundleError as error:
-            assert len(str(error)) < 2000
+        except InvalidBundleError:
             return "refused"
     return "read"
 

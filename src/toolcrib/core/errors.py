@@ -9,7 +9,8 @@
     │   ├── InvalidNameError                ... its name
     │   ├── InvalidSchemaError              ... one of its JSON Schemas
     │   ├── BreakingChangeError             ... an update would break callers
-    │   └── ExportError                     ... a provider cannot take it
+    │   ├── ExportError                     ... a provider cannot take it
+    │   └── StoreEntryError                 ... what the store holds of it
     ├── InvalidArgumentsError (ValueError)  a call's arguments do not fit the tool
     ├── InvalidQueryError (ValueError)      a filter is not in the filter language
     │   └── QueryBudgetError                ... or asks for more work than a query may
@@ -29,7 +30,8 @@
     ├── MissingConfigError                  a required key is not configured
     └── UnavailableError                    something we depend on did not answer
         ├── StoreError                      ... the store
-        │   └── StorageFullError            ... there is no room left to write
+        │   ├── StorageFullError            ... there is no room left to write
+        │   └── StoreEntryError             ... something in it is wrong
         ├── PolicyUnavailableError          ... the policy service
         └── OverloadedError                 ... too many others are asking
 
@@ -311,6 +313,14 @@ class StoreError(UnavailableError):
 class StorageFullError(StoreError):
     code = "storage_full"
     answer = Answer(507, -32011, Exit.FAILED, "No room left")
+
+
+class StoreEntryError(StoreError, ToolValidationError):
+    """What somebody wrote into the store by hand is wrong: no caller's fault, and trying again does not help."""
+
+    code = "store_entry"
+    answer = Answer(500, -32603, Exit.INVALID, "Store holds a wrong entry")
+    retryable = False
 
 
 class PolicyUnavailableError(UnavailableError):
