@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.bootstrap.local import shipped_tool
+from toolcrib.calling.places import Places
 from toolcrib.core.addresses import AddressRules
 from toolcrib.core.errors import DeniedError, ToolValidationError
 from toolcrib.core.spec import ToolSpec
@@ -59,13 +60,12 @@ class Binder:
         """The spec with what runs it; of several bindings the nearest wins."""
         binding = spec.binding
         if binding.python:
-            from toolcrib.adapters.runners.bound import described_tool
             from toolcrib.adapters.runners.fenced import fenced_tool
             from toolcrib.adapters.runners.python_reference import python_tool
 
             module, _, attribute = binding.python.partition(":")
             shipped = shipped_tool(attribute, self._settings.chromium) if module == BROWSER_TOOLS else None
-            tool = described_tool(shipped, spec, isolate=True) if shipped else python_tool(spec, self._python_modules)
+            tool = self._in_browser(shipped, spec) if shipped else python_tool(spec, self._python_modules)
             return fenced_tool(tool, self._rules)
         if binding.system_function_rpc_id:
             from toolcrib.adapters.runners.fenced import fenced_tool
@@ -100,6 +100,18 @@ class Binder:
     def close(self) -> None:
         if "_caller" in vars(self):
             self._caller.close()
+
+    def _in_browser(self, shipped: Tool, spec: ToolSpec) -> Tool:
+        """Each call has a browser of its own, so there are places for them: one of the service, not of each tool."""
+        from toolcrib.adapters.runners.bound import described_tool
+        from toolcrib.adapters.runners.placed import placed_tool
+
+        return placed_tool(described_tool(shipped, spec, isolate=True), self._browsers)
+
+    @cached_property
+    def _browsers(self) -> Places:
+        most = max(1, self._settings.max_browsers)
+        return Places("browsers", most, each=max(1, most - 1), waiting=32 * most, queued=8 * most)
 
     @cached_property
     def _service(self) -> Runner:
