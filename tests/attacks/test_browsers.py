@@ -22,7 +22,7 @@ from toolcrib.adapters.runners.placed import placed_tool
 from toolcrib.calling.places import Places
 from toolcrib.toolsets.browser import standalone_tool
 
-MARK = "--toolcrib-browser="
+MARK = b"TOOLCRIB_BROWSER"
 
 
 class Site(ThreadingHTTPServer):
@@ -61,14 +61,14 @@ def site() -> Iterator[Site]:
     made.server_close()
 
 
-def browsers(folder: Path) -> set[str]:
-    """The marks of the browsers that run for the program whose home is ``folder``."""
-    found = set()
-    for entry in Path("/proc").glob("[0-9]*"):
+def browsers(folder: Path) -> dict[int, str]:
+    """The processes of the browsers that run for the program whose home is ``folder``, each with its browser's mark."""
+    found = {}
+    for entry in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):
-            command = (entry / "cmdline").read_bytes().decode(errors="replace")
-            if MARK in command and f"HOME={folder}".encode() in (entry / "environ").read_bytes():
-                found.add(command.partition(MARK)[2][:32])
+            variables = dict(line.split(b"=", 1) for line in entry.read_bytes().split(b"\0") if b"=" in line)
+            if MARK in variables and variables.get(b"HOME") == bytes(folder):
+                found[int(entry.parent.name)] = variables[MARK].decode()
     return found
 
 
@@ -108,7 +108,7 @@ def test_many_calls_have_few_browsers_and_all_end_with_the_service(
     with ThreadPoolExecutor(4) as pool, service:
         answers = [pool.submit(goto) for _ in range(4)]
         wait_until(lambda: site.asked)
-        assert len(browsers(tmp_path)) == 1  # one caller has all places but one
+        assert len(set(browsers(tmp_path).values())) == 1  # one caller has all places but one
         site.release.set()
         assert all(answer.result()["success"] for answer in answers)
         site.release.clear()
@@ -127,16 +127,12 @@ async def test_a_browser_that_hangs_is_killed_when_its_call_ends(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     goto = standalone_tool("goto", chromium=chromium_path)
-    patient = goto.with_spec(goto.spec.with_changes(timeout_seconds=15.0))
+    patient = goto.with_spec(goto.spec.with_changes(timeout_seconds=PATIENCE))
     call = asyncio.create_task(patient.execute({"url": site.url}))
     await until(lambda: site.asked)
-    for process in Path("/proc").glob("[0-9]*"):
+    for process in browsers(tmp_path):
         with suppress(OSError):
-            if (
-                b"HOME=%s" % bytes(tmp_path) in (process / "environ").read_bytes()
-                and b"chrom" in (process / "cmdline").read_bytes().partition(b"\0")[0]
-            ):
-                os.kill(int(process.name), signal.SIGSTOP)
+            os.kill(process, signal.SIGSTOP)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call

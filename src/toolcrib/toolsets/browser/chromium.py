@@ -19,7 +19,8 @@ from toolcrib.toolsets.browser.page import ENGINE, ENGINE_NAME
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Playwright
 
-MUST_CLOSE_SECONDS = 5.0
+_MARK = "TOOLCRIB_BROWSER"
+MUST_CLOSE_SECONDS = 3.0
 """How long a browser may take to close. After that it is killed: it hangs, or something has stopped it."""
 
 _KNOWN_PLACES = (
@@ -73,7 +74,7 @@ class Chromium:
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
         self._starting = asyncio.Lock()
-        self._mark = f"--toolcrib-browser={uuid.uuid4().hex}"
+        self._mark = uuid.uuid4().hex
 
     @property
     def running(self) -> bool:
@@ -105,7 +106,8 @@ class Chromium:
             return await chromium.launch(
                 executable_path=path,
                 headless=self._headless,
-                args=[*_ARGUMENTS, *self._arguments, self._mark],
+                args=[*_ARGUMENTS, *self._arguments],
+                env={**os.environ, _MARK: self._mark},
                 chromium_sandbox=not is_root and "--no-sandbox" not in self._arguments,
             )
         except failed as error:
@@ -137,12 +139,12 @@ class Chromium:
             killer.cancel()
 
     def kill(self) -> None:
-        """End it without asking. Its processes are a group of their own, found by what its command line says."""
-        for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        """End it without asking, with every process that it started: they all have inherited its mark."""
+        mark = f"{_MARK}={self._mark}".encode()
+        for entry in Path("/proc").glob("[0-9]*/environ"):
             with contextlib.suppress(OSError):
-                process = int(entry.parent.name)
-                if self._mark.encode() in entry.read_bytes() and os.getpgid(process) == process:
-                    os.killpg(process, signal.SIGKILL)
+                if mark in entry.read_bytes():
+                    os.kill(int(entry.parent.name), signal.SIGKILL)
 
     async def __aenter__(self) -> Self:
         await self.browser()
