@@ -42,6 +42,7 @@ gives: a new error is a new class here, and every door knows it.
 from __future__ import annotations
 
 import difflib
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -333,9 +334,14 @@ class OverloadedError(UnavailableError):
     answer = Answer(503, -32011, Exit.FAILED, "Too much is asked at once")
 
 
+_MANY_NAMES, _LONG_NAME = 500, 128
+"""To compare two names takes the product of their lengths, and strangers choose them."""
+
+
 def did_you_mean(wanted: str, known: Iterable[str]) -> str:
     """``"; did you mean 'x'?"`` if something in ``known`` is close to ``wanted``."""
-    close = difflib.get_close_matches(wanted, list(known)[:2000], n=1)
+    short = [name for name in itertools.islice(known, _MANY_NAMES) if len(name) <= _LONG_NAME]
+    close = difflib.get_close_matches(wanted, short, n=1) if len(wanted) <= _LONG_NAME else ()
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
