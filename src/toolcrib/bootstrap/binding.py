@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from toolcrib.adapters.runners.bound import BoundRunner, Credentials, bound_tool, described_tool
 from toolcrib.adapters.runners.fenced import fenced_tool
+from toolcrib.adapters.runners.placed import placed_tool
 from toolcrib.adapters.runners.python_reference import listed_references, python_tool
 from toolcrib.adapters.runners.system_function import function_tool
 from toolcrib.bootstrap.local import shipped_names, shipped_tool
+from toolcrib.calling.places import Places
 from toolcrib.core.addresses import AddressRules
 from toolcrib.core.errors import DeniedError, ToolValidationError, did_you_mean
 from toolcrib.core.spec import ToolSpec
@@ -55,9 +57,7 @@ class Binder:
         match spec.binding.nearest:
             case "python":
                 shipped = spec.binding.shipped
-                tool = (
-                    _shipped_tool(spec, shipped, self._settings) if shipped else python_tool(spec, self._python_tools)
-                )
+                tool = self._in_browser(spec, shipped) if shipped else python_tool(spec, self._python_tools)
                 return fenced_tool(tool, self._rules)
             case "system_function_rpc_id":
                 return fenced_tool(function_tool(spec, self._functions), self._rules)
@@ -86,6 +86,15 @@ class Binder:
     def close(self) -> None:
         if "_caller" in vars(self):
             self._caller.close()
+
+    def _in_browser(self, spec: ToolSpec, name: str) -> Tool:
+        """Each call has a browser of its own, so there are places for them: one of the service, not of each tool."""
+        return placed_tool(_shipped_tool(spec, name, self._settings), self._browsers)
+
+    @cached_property
+    def _browsers(self) -> Places:
+        most = max(1, self._settings.max_browsers)
+        return Places("browsers", most, each=max(1, most - 1), waiting=32 * most, queued=8 * most)
 
     @cached_property
     def _service(self) -> BoundRunner:

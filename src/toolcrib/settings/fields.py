@@ -156,6 +156,7 @@ class Settings(BaseSettings):
         "", "Folders of Python files with tools, separated as in PATH. Those of AIWHISPERER_PLUGINS_DIR are added."
     )
     chromium: str = _set("", "The Chromium program for the browser tools; by default it is searched for.")
+    max_browsers: Whole = _set(4, "How many browsers may run at once for catalogued tools; further calls wait in turn.")
     brain_file: str = _set("~/.thebrain/config/tools.json", "The file of the brain command.")
     env_file: str = _set(".env", "Values for the required_config of tools that the environment lacks.")
 

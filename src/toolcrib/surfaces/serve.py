@@ -12,10 +12,9 @@ import multiprocessing
 import os
 import signal
 import socket
-import tempfile
 import threading
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -47,11 +46,11 @@ def serve(settings: Settings, *, sample: bool = False) -> None:
         from granian.http import HTTP1Settings
         from granian.log import LogLevels
         from granian.server import Server
+
+        from toolcrib.surfaces.http.metrics import shared_folder
     except ImportError:
         raise MissingDependencyError("the server", extra="server") from None
     check_start(settings, sample=sample)
-    if settings.workers > 1:
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="toolcrib-metrics-")
     multiprocessing.set_start_method("spawn", force=True)  # a worker shares no threads and no connections with us
     config = log_config(settings.log_level, settings.log_format)
     logging.config.dictConfig(config)
@@ -82,7 +81,8 @@ def serve(settings: Settings, *, sample: bool = False) -> None:
     for path, what in _ADDRESSES.items():
         logger.info("%-10s %s%s", what, settings.service_url, path)
     _log_heads(settings)
-    server.serve(target_loader=partial(load_application, settings, os.getpid()), wrap_loader=False)
+    with shared_folder() if settings.workers > 1 else nullcontext():
+        server.serve(target_loader=partial(load_application, settings, os.getpid()), wrap_loader=False)
     _log_heads(settings)
     logger.info("stopped")
 

@@ -21,7 +21,7 @@ from toolcrib.adapters.stores.changes import kept_document
 from toolcrib.adapters.stores.codecs import Codec, SpecCodec
 from toolcrib.adapters.stores.contents import Contents, ContentsReader, Plan, Version
 from toolcrib.adapters.stores.journal import Journal, digest
-from toolcrib.core.errors import StoreError, ToolcribError, ToolValidationError
+from toolcrib.core.errors import StoreEntryError, StoreError, ToolcribError
 from toolcrib.core.json import read_json
 from toolcrib.ports import Change, Record
 
@@ -152,17 +152,27 @@ class JsonFileStore(ContentsReader):
         seen = self._seen()
         if self._loaded is not None and self._loaded.seen == seen:
             return self._loaded
-        data = self.path.read_bytes() if seen[0] is not None else b""
+        data = b"" if seen[0] is None else self._read_file()
         loaded = _Loaded(digest=digest(data), seen=seen)
         texts = self._parsed(data, loaded)
         self._journal.replay(loaded.contents, loaded.digest)
         self._take_over(loaded, texts)
         return loaded
 
+    def _read_file(self) -> bytes:
+        """A file that is there holds a list at least: a list of nothing is not what is left when something cut it."""
+        data = self.path.read_bytes()
+        if not data:
+            raise StoreError(
+                f"the catalogue {str(self.path)!r} is there but holds nothing, so something has emptied it; put it "
+                "back from a backup, or remove it to begin with an empty catalogue"
+            )
+        return data
+
     def _parsed(self, data: bytes, loaded: _Loaded) -> dict[str, str]:
         """Every entry's document as text, by name. An entry that is wrong is reported, and the file left as it is."""
         try:
-            entries = read_json(data.decode("utf-8-sig") or "[]")
+            entries = read_json(data.decode("utf-8-sig")) if data else []
         except ValueError as error:
             raise StoreError(f"the catalogue {str(self.path)!r} is not JSON: {error}; fix or remove it") from None
         if not isinstance(entries, list):
@@ -171,7 +181,7 @@ class JsonFileStore(ContentsReader):
         for index, entry in enumerate(entries):
             name, text = self._decoded(index, entry)
             if name in texts:
-                raise ToolValidationError(f"entry {index} of {str(self.path)!r} repeats the name {name!r}")
+                raise StoreEntryError(f"entry {index} of {str(self.path)!r} repeats the name {name!r}")
             texts[name] = text
             loaded.entries[name] = entry
         return texts
@@ -179,12 +189,12 @@ class JsonFileStore(ContentsReader):
     def _decoded(self, index: int, entry: Any) -> tuple[str, str]:
         where = f"entry {index} of {str(self.path)!r}"
         if not isinstance(entry, dict):
-            raise ToolValidationError(f"{where} is not an object")
+            raise StoreEntryError(f"{where} is not an object")
         try:
             document = self._codec.decode(entry)
             return document["name"], kept_document(Change(document["name"], document))[0]
         except ToolcribError as error:
-            raise ToolValidationError(f"{where} ({entry.get('name')!r}) is wrong: {error}") from None
+            raise StoreEntryError(f"{where} ({entry.get('name')!r}) is wrong: {error}") from None
 
     def _take_over(self, loaded: _Loaded, texts: dict[str, str]) -> None:
         """Let the file overrule the journal, tool by tool."""

@@ -7,7 +7,6 @@ from starlette.responses import Response
 
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import ToolNotFoundError
-from toolcrib.core.json import as_json
 from toolcrib.core.roles import Role
 from toolcrib.surfaces.http import parameters
 from toolcrib.surfaces.http.bodies import read_object
@@ -29,7 +28,7 @@ async def run_tool(service: Service, request: Request) -> Response:
     if result.error_code == ToolNotFoundError.code:
         raise ToolNotFoundError(name)
     service.metrics.ran("done" if result.success else result.error_code or "failed")
-    return json_answer(as_json(result.to_dict()), result.refusal.http if result.refusal else 200)
+    return json_answer(result.to_json(), result.refusal.http if result.refusal else 200)
 
 
 _REFUSED_RUNS = {
