@@ -29,6 +29,7 @@ PUBLIC = [
     "SafetyLevel",
     "SettingsError",
     "StorageFullError",
+    "StoreEntryError",
     "StoreError",
     "Tool",
     "ToolBusyError",

@@ -43,11 +43,11 @@ def test_a_bundle_finds_neither_tokens_nor_audit_nor_code_nor_keys(attacked: Att
         "    try:\n        os.kill(pid, 9)\n        found.append(pid)\n    except OSError:\n        pass\n"
         "return [found, 'very-secret' in ''.join(texts)]",
     )
-    publisher = attacked.as_role("publisher", "runner")
+    runner = attacked.as_role("runner")
     arguments = {"folder": str(attacked.service.folder), "port": attacked.service.port}
-    stolen = publisher.post("/tools/thief/run", json={"arguments": arguments}).json()
+    stolen = runner.post("/tools/thief/run", json={"arguments": arguments}).json()
     assert (stolen["data"], stolen["metadata"]["walls"][:5]) == ([[], False], list(NEEDED))
-    assert publisher.post("/tools/honest/run", json={"arguments": {}}).json()["data"] == "honest"
+    assert runner.post("/tools/honest/run", json={"arguments": {}}).json()["data"] == "honest"
     assert "bundles run behind these walls: user, mount, process, network, ipc" in attacked.service.log_text()
 
 
@@ -55,7 +55,7 @@ def test_a_bundle_ends_with_a_service_that_is_killed(attacked: Attacked) -> None
     attacked.service.start()
     mark = uuid.uuid4().hex
     upload(attacked, "endless", FOREVER.format(mark=mark) + "time.sleep(600)")
-    client = attacked.as_role("publisher", "runner")
+    client = attacked.as_role("runner")
     with attacked.beside(lambda: client.post("/tools/endless/run", json={"arguments": {}})):
         wait_until(lambda: running(mark))
         attacked.service.kill()

@@ -25,9 +25,9 @@ def spin() -> None:
         pass
 
 
-def pid() -> int:
-    """Say which process runs this."""
-    return os.getpid()
+def keeper() -> int:
+    """Say below which process this runs."""
+    return os.getppid()
 
 
 def gone(process: int) -> bool:
@@ -138,7 +138,7 @@ async def test_a_thread_past_its_deadline_is_counted_and_then_refused() -> None:
 async def test_an_endless_loop_in_a_process_is_dead_at_its_deadline_and_its_worker_replaced() -> None:
     deadline, runner = 0.3, ProcessRunner()
     loop = Tool(tool(isolation="process", timeout_seconds=deadline)(spin).spec, spin, runner)
-    ask = Tool(tool(isolation="process", timeout_seconds=60)(pid).spec, pid, runner)
+    ask = Tool(tool(isolation="process", timeout_seconds=60)(keeper).spec, keeper, runner)
     worker = await ask.execute()
     began = time.monotonic()
     with pytest.raises(ToolTimeoutError, match="it was stopped"):
@@ -158,19 +158,19 @@ async def test_a_cancelled_caller_kills_the_process_and_what_it_started(tmp_path
         """Start a program and wait for it."""
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
         half = Path(f"{path}.half")
-        half.write_text(f"{os.getpid()} {child.pid}", encoding="utf-8")
+        half.write_text(f"{os.getppid()} {os.getpid()} {child.pid}", encoding="utf-8")
         half.rename(path)
         child.wait()
 
     task = asyncio.create_task(breed.execute({"path": str(note)}))
     await until(note.exists)
-    worker, child = map(int, note.read_text().split())
-    assert worker in run_in_process.workers()
+    kept, worker, child = map(int, note.read_text().split())
+    assert kept in run_in_process.workers()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await until(lambda: gone(worker) and gone(child))
-    await until(lambda: worker not in run_in_process.workers())
+    await until(lambda: gone(kept) and gone(worker) and gone(child))
+    await until(lambda: kept not in run_in_process.workers())
 
 
 async def test_a_process_runs_local_functions_async_functions_and_tools_with_a_context() -> None:

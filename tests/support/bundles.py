@@ -42,10 +42,9 @@ class Bench:
         self.scratch = scratch or folder / "scratch"
         self.scratch.mkdir(exist_ok=True)
         self.cache_folder = folder / "cache"
-        self.credentials: Mapping[str, Any] = {}
         self.cache = BundleCache(self.blobs, self.cache_folder)
         self.sandbox = Sandbox(limits, scratch=self.scratch, isolation=isolation, hidden=[folder], build=build)
-        self.runner = BundleRunner(self.cache, self.sandbox, credentials=lambda _: self.credentials, **options)
+        self.runner = BundleRunner(self.cache, self.sandbox, **options)
 
     def tool(self, code: bytes, credentials: Mapping[str, Any] | None = None, **fields: Any) -> Tool:
         digest = hashlib.sha256(code).hexdigest()
@@ -62,8 +61,7 @@ class Bench:
                 **fields,
             }
         )
-        self.credentials = credentials or {}
-        return bound_tool(spec, self.runner)
+        return bound_tool(spec, self.runner, lambda: credentials or {})
 
     def python(self, body: str, **fields: Any) -> Tool:
         lines = "\n".join(f"        {line}" for line in body.splitlines())

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import parse_qsl, urlsplit
 
-from toolcrib.adapters.files import file_path, sync
+from toolcrib.adapters.files import file_path, make_folder, narrow, sync
 from toolcrib.core.errors import MissingDependencyError, SettingsError, StoreError
 from toolcrib.ports import Blobs
 
@@ -125,7 +125,8 @@ class FolderBlobs(ObjectBlobs):
 
     def __init__(self, folder: Path) -> None:
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
+            narrow(folder)
             super().__init__(LocalStore(folder), f"file://{folder}")
         except (OSError, BaseError) as error:
             raise StoreError(f"the folder {str(folder)!r} cannot hold blobs: {error}") from None

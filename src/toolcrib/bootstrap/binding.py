@@ -6,11 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.bootstrap.local import shipped_tool
+from toolcrib.adapters.runners.bound import BoundRunner, Credentials, bound_tool, described_tool
+from toolcrib.adapters.runners.fenced import fenced_tool
+from toolcrib.adapters.runners.placed import placed_tool
+from toolcrib.adapters.runners.python_reference import listed_references, python_tool
+from toolcrib.adapters.runners.system_function import function_tool
+from toolcrib.bootstrap.local import shipped_names, shipped_tool
+from toolcrib.calling.places import Places
 from toolcrib.core.addresses import AddressRules
-from toolcrib.core.errors import DeniedError, ToolValidationError
+from toolcrib.core.errors import DeniedError, ToolValidationError, did_you_mean
 from toolcrib.core.spec import ToolSpec
-from toolcrib.core.tool import Runner, Tool
+from toolcrib.core.tool import Tool
 from toolcrib.settings import Settings
 
 if TYPE_CHECKING:
@@ -18,11 +24,6 @@ if TYPE_CHECKING:
     from toolcrib.adapters.runners.bundle import BundleRunner
     from toolcrib.adapters.runners.unpacking import BundleCache
     from toolcrib.ports import Blobs
-
-BROWSER_TOOLS = "toolcrib.toolsets.browser.standalone"
-"""What kept browser tools are bound to; they get the browser that the settings name."""
-SHIPPED_MODULES = ("toolcrib.toolsets",)
-"""What python bindings may always import: the tools that come with Toolcrib."""
 
 
 def address_rules(settings: Settings, *, own: bool = False) -> AddressRules:
@@ -38,57 +39,41 @@ def address_rules(settings: Settings, *, own: bool = False) -> AddressRules:
 class Binder:
     """Makes catalogued specs runnable. What tools share (connections, a sandbox) is opened at the first need.
 
-    ``credentials`` opens those of the tool of a name; ``blobs`` opens where bundles are kept.
+    ``blobs`` opens where bundles are kept; ``python_tools`` are the references that the host allows beside those of
+    the settings. Whoever publishes a spec chooses among what the operator allowed, and adds nothing to it.
     """
 
     def __init__(
-        self,
-        settings: Settings,
-        credentials: Callable[[str], Mapping[str, Any]],
-        blobs: Callable[[], Blobs],
-        functions: Mapping[str, Any],
-        python_modules: Sequence[str],
+        self, settings: Settings, blobs: Callable[[], Blobs], functions: Mapping[str, Any], python_tools: Sequence[str]
     ) -> None:
         self._settings = settings
         self._terms: dict[str, Any] = {
-            "credentials": credentials,
             "default_seconds": settings.run_timeout,
             "most_seconds": settings.max_run_timeout,
         }
         self._blobs = blobs
         self._rules = address_rules(settings)
         self._functions = functions
-        self._python_modules = (*SHIPPED_MODULES, *settings.python_modules, *python_modules)
+        self._python_tools = listed_references((*settings.python_tools, *python_tools))
 
-    def __call__(self, spec: ToolSpec) -> Tool:
-        """The spec with what runs it; of several bindings the nearest wins."""
-        binding = spec.binding
-        if binding.python:
-            from toolcrib.adapters.runners.bound import described_tool
-            from toolcrib.adapters.runners.fenced import fenced_tool
-            from toolcrib.adapters.runners.python_reference import python_tool
-
-            module, _, attribute = binding.python.partition(":")
-            shipped = shipped_tool(attribute, self._settings.chromium) if module == BROWSER_TOOLS else None
-            tool = described_tool(shipped, spec, isolate=True) if shipped else python_tool(spec, self._python_modules)
-            return fenced_tool(tool, self._rules)
-        if binding.system_function_rpc_id:
-            from toolcrib.adapters.runners.fenced import fenced_tool
-            from toolcrib.adapters.runners.system_function import function_tool
-
-            return fenced_tool(function_tool(spec, self._functions), self._rules)
-        from toolcrib.adapters.runners.bound import bound_tool
-
-        # An upload always leaves a link, so what was said beside it comes first.
-        if binding.service_url:
-            return bound_tool(spec, self._service)
-        if binding.mcp:
-            return bound_tool(spec, self._mcp)
-        if not binding.source_code_link:
-            raise ToolValidationError(f"{spec.name!r} cannot run: its binding does not say how")
-        if not self._settings.run_bundles:
-            raise DeniedError(f"{spec.name!r} is a bundle, and bundles do not run here", rule="run_bundles")
-        return bound_tool(spec, self._bundles)
+    def __call__(self, spec: ToolSpec, credentials: Credentials | None = None) -> Tool:
+        """The spec with what runs it; ``credentials`` opens those of the record that the spec was read from."""
+        match spec.binding.nearest:
+            case "python":
+                shipped = spec.binding.shipped
+                tool = self._in_browser(spec, shipped) if shipped else python_tool(spec, self._python_tools)
+                return fenced_tool(tool, self._rules)
+            case "system_function_rpc_id":
+                return fenced_tool(function_tool(spec, self._functions), self._rules)
+            case "service_url":
+                return bound_tool(spec, self._service, credentials)
+            case "mcp":
+                return bound_tool(spec, self._mcp, credentials)
+            case "source_code_link":
+                if not self._settings.run_bundles:
+                    raise DeniedError(f"{spec.name!r} is a bundle, and bundles do not run here", rule="run_bundles")
+                return bound_tool(spec, self._bundles, credentials)
+        raise ToolValidationError(f"{spec.name!r} cannot run: its binding does not say how")
 
     def forget(self, spec: ToolSpec) -> None:
         """Removes the bundle of a deleted tool, here and in the blobs."""
@@ -108,14 +93,23 @@ class Binder:
         if "_caller" in vars(self):
             self._caller.close()
 
+    def _in_browser(self, spec: ToolSpec, name: str) -> Tool:
+        """Each call has a browser of its own, so there are places for them: one of the service, not of each tool."""
+        return placed_tool(_shipped_tool(spec, name, self._settings), self._browsers)
+
     @cached_property
-    def _service(self) -> Runner:
+    def _browsers(self) -> Places:
+        most = max(1, self._settings.max_browsers)
+        return Places("browsers", most, each=max(1, most - 1), waiting=32 * most, queued=8 * most)
+
+    @cached_property
+    def _service(self) -> BoundRunner:
         from toolcrib.adapters.runners.http_service import HttpServiceRunner
 
         return HttpServiceRunner(self._caller, **self._terms)
 
     @cached_property
-    def _mcp(self) -> Runner:
+    def _mcp(self) -> BoundRunner:
         from toolcrib.adapters.runners.mcp_server import McpRunner
 
         return McpRunner(self._caller, commands=self._settings.mcp_commands, **self._terms)
@@ -138,3 +132,12 @@ class Binder:
         from toolcrib.adapters.runners.unpacking import BundleCache
 
         return BundleCache(self._blobs(), self._settings.data_folder / "unpacked")
+
+
+def _shipped_tool(spec: ToolSpec, name: str, settings: Settings) -> Tool:
+    tool = shipped_tool(name, settings.chromium)
+    if tool is None:
+        raise ToolValidationError(
+            f"{spec.name!r} cannot run: no tool {name!r} ships with Toolcrib{did_you_mean(name, shipped_names())}"
+        )
+    return described_tool(tool, spec, isolate=True)

@@ -2,12 +2,13 @@
 
     keeper.py LIFE PROGRAM WORD...    runs the Python file PROGRAM in a child, in a session of its own
 
-LIFE is a descriptor whose other end only the caller holds. When the caller closes it, or is gone itself, the child and
-everything that it started are killed, also what left its group and its session: orphans come back to the keeper, which
-reaps them. The same happens when the child ends by itself. The keeper ends last, with the child's status (128 + n for
-signal n), so to wait for the keeper is to know that nothing runs any more.
+LIFE is a descriptor whose other end only the caller holds. When the caller writes to it or closes it, or is gone
+itself, the child and everything that it started are killed, also what left its group and its session: orphans come back
+to the keeper, which reaps them. The same happens when the child ends by itself, and on SIGTERM. The keeper ends last,
+with the child's status (128 + n for signal n), so to wait for the keeper is to know that nothing runs any more.
 
-Only Linux brings orphans back. Elsewhere a process that left its group escapes.
+Only Linux brings orphans back, and kills the child of a keeper that was killed. Elsewhere a process that left its group
+escapes.
 """
 
 import contextlib
@@ -20,22 +21,28 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
 
 def main(life: int, program: str, words: list[str]) -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    keeper = os.getpid()
+    _control(_PR_SET_CHILD_SUBREAPER, 1)
     wake, waker = os.pipe()
     os.set_blocking(waker, False)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
     child = os.fork()
     if child == 0:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
         for descriptor in (life, wake, waker):
             os.close(descriptor)
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        _control(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != keeper:
+            os._exit(128 + signal.SIGKILL)
         os.setsid()
         sys.argv = [program, *words]
         runpy.run_path(program, run_name="__main__")
@@ -47,13 +54,19 @@ def main(life: int, program: str, words: list[str]) -> None:
     os._exit(status)
 
 
+def _control(option: int, value: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
 def _watched(child: int, life: int, wake: int) -> int:
-    """The status of the child when it has ended, or 137 as soon as nobody holds the other end of ``life``."""
+    """The status of the child when it has ended, or 137 as soon as the caller has had enough."""
     while True:
         ready, _, _ = select.select([life, wake], [], [])
         if life in ready:
             return 128 + signal.SIGKILL
-        os.read(wake, 512)
+        if signal.SIGTERM in os.read(wake, 512):
+            return 128 + signal.SIGKILL
         for process, status in _ended():
             if process == child:
                 code = os.waitstatus_to_exitcode(status)

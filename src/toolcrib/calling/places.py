@@ -101,6 +101,18 @@ class Places:
             self.give_back(caller)
             raise
 
+    async def take_within(self, caller: str, seconds: float | None) -> None:
+        """As ``take``, but who has waited for so many seconds gets OverloadedError; None waits for ever."""
+        if self.try_take(caller):
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await self.take(caller)
+        except TimeoutError:
+            raise OverloadedError(
+                f"none of the {self.most} {self.what} was free within {seconds:g} s, the deadline; try again later"
+            ) from None
+
     def try_take(self, caller: str) -> bool:
         """A place now, or False: for those who would rather refuse than wait."""
         with self._lock:

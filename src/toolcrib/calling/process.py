@@ -1,7 +1,8 @@
-"""Run in another process, which is killed at the deadline.
+"""Run in another process, which is killed at the deadline with everything it started, wherever that went.
 
-Workers are started when needed, kept for the next call, and lead a process group of their own: a kill takes what they
-started with them. A killed worker is replaced at once, so the next call does not wait for a start.
+Workers are started when needed, below a keeper (:mod:`toolcrib.calling.keeper`), and kept for the next call. A worker
+whose tool left something running is ended with it. A worker that is ended is replaced at once, so the next call does
+not wait for a start.
 
 This protects from code that hangs, crashes or leaks, not from malice: functions, arguments and answers travel as
 pickles. Code from strangers comes as a bundle, and a bundle's process speaks JSON.
@@ -12,106 +13,131 @@ from __future__ import annotations
 import asyncio
 import atexit
 import importlib
-import math
+import logging
 import os
 import pickle
-import signal
 import socket
 import subprocess
 import sys
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from functools import cache, partial
 from importlib.machinery import PathFinder
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from toolcrib.calling.failures import as_failure
+from toolcrib.calling.places import CALLER, Places
 from toolcrib.calling.threads import Job
+from toolcrib.calling.wire import GarbledError, GaveUpError, Patience, Wire
 from toolcrib.core.addresses import AddressRules
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import InvalidArgumentsError, ToolFailedError, ToolTimeoutError
 from toolcrib.core.tool import Tool
 
 MAX_WORKERS = 4 * (os.cpu_count() or 1)
-"""How many processes work at once; further calls wait for one of them."""
+"""How many processes work at once; further calls wait for one of them, caller by caller in turn."""
+MAX_ANSWER_BYTES = 256 * 1024 * 1024
+"""What a tool may return, as a pickle."""
 
+_KEEPER = Path(__file__).with_name("keeper.py")
 _WORKER = Path(__file__).with_name("worker.py")
-_CANCEL_CHECK = 0.1
+_KEEPER_SECONDS = 5.0
+_START_SECONDS = 60.0
+
+_log = logging.getLogger("toolcrib")
 
 
 class Worker:
-    """One process that answers one call at a time."""
+    """One process that answers one call at a time, below a keeper that ends with it."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_bytes: int = MAX_ANSWER_BYTES) -> None:
         ours, theirs = socket.socketpair()
         life_end, self._life = os.pipe()
-        os.set_inheritable(life_end, True)
-        command = [sys.executable, "-P", str(_WORKER), str(theirs.fileno()), str(life_end)]
+        words = (_KEEPER, life_end, _WORKER, theirs.fileno())
+        self._wire = Wire(ours, max_bytes)
+        self._killing = threading.Lock()
+        self._dead = False
         try:
-            self._process = subprocess.Popen(
-                command,
+            self._keeper = subprocess.Popen(
+                [sys.executable, "-P", *map(str, words)],
                 pass_fds=(theirs.fileno(), life_end),
                 stdin=subprocess.DEVNULL,
                 stdout=2,  # a tool's prints must not mix with a protocol on our standard output
                 start_new_session=True,
             )
+        except BaseException:
+            self._wire.close()
+            os.close(self._life)
+            raise
         finally:
             theirs.close()
             os.close(life_end)
-        self._calls = Connection(ours.detach())
         self._path = list(sys.path)
-        self._calls.send(self._path)
+        self._wire.tell(pickle.dumps(self._path), Patience.of(_START_SECONDS, threading.Event()))
 
     @property
     def pid(self) -> int:
-        return self._process.pid
+        """Of its keeper, which is the parent of the process that runs the tool and ends last."""
+        return self._keeper.pid
 
     @property
     def usable(self) -> bool:
-        """Whether it lives, and finds the modules that this process finds."""
-        return self._process.poll() is None and self._path == sys.path
+        """Whether it lives and waits for a call, and finds the modules that this process finds."""
+        return self._wire.quiet and self._path == sys.path
 
-    def send(self, message: bytes) -> None:
-        self._calls.send_bytes(message)
-
-    def ready(self, seconds: float) -> bool:
-        """Whether an answer, or the end of the process, comes within so many seconds."""
-        return self._calls.poll(seconds)
-
-    def receive(self) -> tuple[Any, ...]:
-        answer: tuple[Any, ...] = pickle.loads(self._calls.recv_bytes())
-        return answer
+    def ask(self, message: bytes, patience: Patience) -> tuple[tuple[Any, ...], bool]:
+        """What the tool came to, and whether the worker may be asked again: it left nothing running."""
+        answer, alone = self._wire.ask(message, patience)
+        try:
+            kind, *rest = pickle.loads(answer)
+        except Exception as error:  # unpickling runs what the classes of the value say
+            raise GarbledError(f"its answer cannot be read: {type(error).__name__}: {error}") from None
+        return (kind, *rest), alone
 
     def kill(self) -> None:
-        """Dead when this returns, with everything it started."""
-        try:
-            os.killpg(self._process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        self._process.wait()
-        self._calls.close()
-        os.close(self._life)
+        """Nothing of it runs any more when this returns, nor of what it started."""
+        with self._killing:
+            if self._dead:
+                return
+            self._dead = True
+            try:
+                os.write(self._life, b".")  # closing would not be enough: a fork of this process holds the pipe too
+            except OSError:
+                pass  # it has ended by itself
+            os.close(self._life)
+            if not self._wire.ended(_KEEPER_SECONDS):
+                _log.warning("the keeper %d of a tool's process had to be killed; what it started may run on", self.pid)
+                self._keeper.kill()
+            self._keeper.wait()
+            self._wire.close()
 
 
 class ProcessRunner:
     """A pool of workers, of which at most ``max_idle`` are kept waiting for the next call."""
 
-    def __init__(self, max_workers: int = MAX_WORKERS, max_idle: int = max(2, os.cpu_count() or 1)) -> None:
-        self._slots = threading.BoundedSemaphore(max_workers)
+    def __init__(
+        self,
+        max_workers: int = MAX_WORKERS,
+        max_idle: int = max(2, os.cpu_count() or 1),
+        max_bytes: int = MAX_ANSWER_BYTES,
+    ) -> None:
+        self._places = Places("worker processes", max_workers)
         self._idle: deque[Worker] = deque()
         self._max_idle = max_idle
+        self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._closed = False
         self._busy: set[Worker] = set()
 
     async def __call__(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
         message = self._message(tool, tool.keywords(arguments, context))
+        caller = CALLER.get()
+        await self._places.take_within(caller, tool.spec.timeout_seconds)
         cancelled = threading.Event()
         job = Job(partial(self._run, tool, message, cancelled))
+        job.when_done(partial(self._places.give_back, caller))
         try:
             succeeded, value = await job.outcome
         except asyncio.CancelledError:
@@ -122,20 +148,16 @@ class ProcessRunner:
         raise as_failure(tool.name, value)
 
     def _run(self, tool: Tool, message: bytes, cancelled: threading.Event) -> Any:
-        with self._slots:
-            worker = self._take()
-            try:
-                answer = _ask(worker, message, tool.spec.timeout_seconds, cancelled)
-            except (EOFError, OSError):
-                self._replace(worker)
-                raise ToolFailedError(tool.name, "its process ended before it answered") from None
-            except BaseException:
-                self._replace(worker)
-                raise
-            if answer is None:
-                self._replace(worker)
-                raise ToolTimeoutError(tool.name, tool.spec.timeout_seconds or 0.0)
+        worker = self._take()
+        try:
+            answer, alone = worker.ask(message, Patience.of(tool.spec.timeout_seconds, cancelled))
+        except BaseException as error:
+            self._replace(worker)
+            raise _reason(tool, error) from None
+        if alone:
             self._give_back(worker)
+        else:
+            self._replace(worker)
         if answer[0] == "value":
             return answer[1]
         raise _raised(tool.name, *answer[1:])
@@ -149,35 +171,47 @@ class ProcessRunner:
             ) from None
 
     def _take(self) -> Worker:
-        with self._lock:
-            while self._idle:
-                worker = self._idle.pop()
-                if worker.usable:
-                    self._busy.add(worker)
-                    return worker
-                worker.kill()
-        worker = Worker()
+        worker = self._from_idle() or Worker(self._max_bytes)
         with self._lock:
             self._busy.add(worker)
         return worker
 
+    def _from_idle(self) -> Worker | None:
+        while True:
+            with self._lock:
+                if not self._idle:
+                    return None
+                worker = self._idle.pop()
+            if worker.usable:
+                return worker
+            worker.kill()
+
     def _give_back(self, worker: Worker) -> None:
-        with self._lock:
-            self._busy.discard(worker)
-            if not self._closed and len(self._idle) < self._max_idle:
-                self._idle.append(worker)
-                return
-        worker.kill()
+        if not self._keep(worker, instead_of=worker):
+            worker.kill()
 
     def _replace(self, worker: Worker) -> None:
         worker.kill()
+        try:
+            fresh = Worker(self._max_bytes)
+        except OSError:  # no processes or descriptors are left: the next call will say so
+            with self._lock:
+                self._busy.discard(worker)
+            return
+        if not self._keep(fresh, instead_of=worker):
+            fresh.kill()
+
+    def _keep(self, worker: Worker, instead_of: Worker) -> bool:
+        """Whether there is room for it among the idle ones. ``instead_of`` is busy no longer."""
         with self._lock:
-            self._busy.discard(worker)
-            if not self._closed and len(self._idle) < self._max_idle:
-                self._idle.append(Worker())
+            self._busy.discard(instead_of)
+            room = not self._closed and len(self._idle) < self._max_idle
+            if room:
+                self._idle.append(worker)
+            return room
 
     def workers(self) -> list[int]:
-        """The process ids of the workers, idle and busy."""
+        """The process ids of the workers' keepers, idle and busy: a worker has ended when its keeper has."""
         with self._lock:
             return [worker.pid for worker in (*self._idle, *self._busy)]
 
@@ -193,16 +227,15 @@ class ProcessRunner:
             worker.kill()
 
 
-def _ask(worker: Worker, message: bytes, seconds: float | None, cancelled: threading.Event) -> tuple[Any, ...] | None:
-    """The worker's answer, or None past the deadline or when nobody waits for it any more."""
-    worker.send(message)
-    deadline = math.inf if seconds is None else time.monotonic() + seconds
-    while True:
-        left = deadline - time.monotonic()
-        if worker.ready(max(0.0, min(left, _CANCEL_CHECK))):
-            return worker.receive()
-        if left <= 0 or cancelled.is_set():
-            return None
+def _reason(tool: Tool, error: BaseException) -> BaseException:
+    """What the caller is told when no answer came."""
+    if isinstance(error, GaveUpError):
+        return ToolTimeoutError(tool.name, tool.spec.timeout_seconds or 0.0)
+    if isinstance(error, GarbledError):
+        return ToolFailedError(tool.name, str(error))
+    if isinstance(error, EOFError | OSError):
+        return ToolFailedError(tool.name, "its process ended before it answered")
+    return error
 
 
 def _raised(name: str, pickled: bytes | None, kind: str, text: str, trace: str) -> BaseException:

@@ -1,6 +1,7 @@
 """The program inside a worker process. It stands alone: it runs by its path, so that a worker starts without pydantic.
 
-Messages are pickles of plain tuples over one socket:
+It runs below a keeper (:mod:`toolcrib.calling.keeper`), which ends it and everything that it started. Messages are
+frames over one socket, a header and then pickles of plain tuples; the first frame is the parent's ``sys.path``:
 
     parent -> worker   (function, keywords, address rules in force or None)
                        function: ("name", module, qualified name) or ("pickle", bytes)
@@ -9,42 +10,82 @@ Messages are pickles of plain tuples over one socket:
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import inspect
 import io
 import os
 import pickle
+import struct
 import sys
-import threading
 import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from multiprocessing.connection import Connection
 from typing import Any
 
 Functions = dict[tuple[Any, ...], Callable[..., Any]]
 
+HEADER = struct.Struct("!QQ?")
+"""Of a frame: the number of the call, the bytes that follow, and whether the worker is alone (see :func:`_alone`)."""
+_PR_SET_CHILD_SUBREAPER = 36
 
-def main(call_fd: int, life_fd: int) -> None:
-    threading.Thread(target=_die_with_parent, args=(life_fd,), daemon=True).start()
-    calls = Connection(call_fd)
-    sys.path[:] = calls.recv()
+
+def main(channel: int) -> None:
+    if sys.platform == "linux":  # what a tool's child leaves behind becomes our child, so that we know of it
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    me = os.getpid()
+    sys.path[:] = pickle.loads(_received(channel)[1])
     functions: Functions = {}
     while True:
         try:
-            function, keywords, rules = pickle.loads(calls.recv_bytes())
+            number, message = _received(channel)
         except EOFError:
             return
-        except Exception as error:
-            calls.send_bytes(_failure(error))
-            continue
-        calls.send_bytes(_answer(functions, function, keywords, rules))
+        answer = _answered(functions, message)
+        if os.getpid() != me:
+            os._exit(0)  # a tool has forked and come back twice: only one of the two may answer
+        _write(channel, HEADER.pack(number, len(answer), _alone()) + answer)
 
 
-def _die_with_parent(fd: int) -> None:
-    """The parent holds the other end and never writes: a read returns when the parent is gone."""
-    os.read(fd, 1)
-    os._exit(1)
+def _received(channel: int) -> tuple[int, bytes]:
+    number, size, _ = HEADER.unpack(_read(channel, HEADER.size))
+    return number, _read(channel, size)
+
+
+def _read(channel: int, size: int) -> bytes:
+    pieces, left = [], size
+    while left:
+        piece = os.read(channel, min(left, 1 << 20))
+        if not piece:
+            raise EOFError
+        pieces.append(piece)
+        left -= len(piece)
+    return b"".join(pieces)
+
+
+def _write(channel: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(channel, rest) :]
+
+
+def _alone() -> bool:
+    """Whether this process has no children: nothing runs any more that a call has started."""
+    if not hasattr(os, "waitid"):
+        return True
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return True
+    return False
+
+
+def _answered(functions: Functions, message: bytes) -> bytes:
+    try:
+        function, keywords, rules = pickle.loads(message)
+    except Exception as error:
+        return _failure(error)
+    return _answer(functions, function, keywords, rules)
 
 
 def _answer(functions: Functions, function: tuple[Any, ...], keywords: dict[str, Any], rules: Any) -> bytes:
@@ -110,4 +151,4 @@ def _dumped(message: object) -> bytes:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(int(sys.argv[1]))

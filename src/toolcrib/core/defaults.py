@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any
 
+from toolcrib.core.errors import InvalidSchemaError
 from toolcrib.core.json import lookup
 
 Key = str | int
+
+_MAX_STEPS = 100_000
+"""How many schemas are looked at, each as often as others refer to it."""
 
 
 class Defaults:
@@ -58,11 +63,13 @@ def find_defaults(schema: Mapping[str, Any]) -> Defaults:
         return known[id(part)]
 
     found = of(schema)
+    steps = count()
     while todo:
         node, defaults = todo.pop()
-        for part in applying(node, schema):
+        for part in _counted(applying(node, schema), steps):
             for name, member in properties(part).items():
-                for default in (inner["default"] for inner in applying(member, schema) if "default" in inner):
+                behind = _counted(applying(member, schema), steps)
+                for default in (inner["default"] for inner in behind if "default" in inner):
                     defaults.absent.setdefault(name, default)
                 defaults.inside.setdefault(name, []).append(of(member))
             first, rest = _item_schemas(part)
@@ -72,6 +79,16 @@ def find_defaults(schema: Mapping[str, Any]) -> Defaults:
                 defaults.items.append(of(rest))
     _prune(list(known.values()))
     return found
+
+
+def _counted(parts: Iterator[Mapping[str, Any]], steps: Iterator[int]) -> Iterator[Mapping[str, Any]]:
+    for part in parts:
+        if next(steps) >= _MAX_STEPS:
+            raise InvalidSchemaError(
+                f"a JSON Schema has parts that many others refer to: written out they are more than {_MAX_STEPS:,}; "
+                "refer to them from fewer places"
+            )
+        yield part
 
 
 def _prune(nodes: list[Defaults]) -> None:

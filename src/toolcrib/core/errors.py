@@ -9,7 +9,8 @@
     │   ├── InvalidNameError                ... its name
     │   ├── InvalidSchemaError              ... one of its JSON Schemas
     │   ├── BreakingChangeError             ... an update would break callers
-    │   └── ExportError                     ... a provider cannot take it
+    │   ├── ExportError                     ... a provider cannot take it
+    │   └── StoreEntryError                 ... what the store holds of it
     ├── InvalidArgumentsError (ValueError)  a call's arguments do not fit the tool
     ├── InvalidQueryError (ValueError)      a filter is not in the filter language
     │   └── QueryBudgetError                ... or asks for more work than a query may
@@ -29,7 +30,8 @@
     ├── MissingConfigError                  a required key is not configured
     └── UnavailableError                    something we depend on did not answer
         ├── StoreError                      ... the store
-        │   └── StorageFullError            ... there is no room left to write
+        │   ├── StorageFullError            ... there is no room left to write
+        │   └── StoreEntryError             ... something in it is wrong
         ├── PolicyUnavailableError          ... the policy service
         └── OverloadedError                 ... too many others are asking
 
@@ -40,6 +42,7 @@ gives: a new error is a new class here, and every door knows it.
 from __future__ import annotations
 
 import difflib
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -313,6 +316,14 @@ class StorageFullError(StoreError):
     answer = Answer(507, -32011, Exit.FAILED, "No room left")
 
 
+class StoreEntryError(StoreError, ToolValidationError):
+    """What somebody wrote into the store by hand is wrong: no caller's fault, and trying again does not help."""
+
+    code = "store_entry"
+    answer = Answer(500, -32603, Exit.INVALID, "Store holds a wrong entry")
+    retryable = False
+
+
 class PolicyUnavailableError(UnavailableError):
     code = "policy_unavailable"
     answer = Answer(503, -32011, Exit.REFUSED, "Policy service unavailable")
@@ -323,9 +334,14 @@ class OverloadedError(UnavailableError):
     answer = Answer(503, -32011, Exit.FAILED, "Too much is asked at once")
 
 
+_MANY_NAMES, _LONG_NAME = 500, 128
+"""To compare two names takes the product of their lengths, and strangers choose them."""
+
+
 def did_you_mean(wanted: str, known: Iterable[str]) -> str:
     """``"; did you mean 'x'?"`` if something in ``known`` is close to ``wanted``."""
-    close = difflib.get_close_matches(wanted, list(known)[:2000], n=1)
+    short = [name for name in itertools.islice(known, _MANY_NAMES) if len(name) <= _LONG_NAME]
+    close = difflib.get_close_matches(wanted, short, n=1) if len(wanted) <= _LONG_NAME else ()
     return f"; did you mean {close[0]!r}?" if close else ""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from toolcrib.core.defaults import applying, properties, required_defaults, required_names
@@ -43,9 +44,12 @@ def breaking_changes(old: JsonSchema, new: JsonSchema) -> list[str]:
     filled_before, filled_now = required_defaults(old), required_defaults(new)
     old = {**old, "required": [name for name in old.get("required", ()) if name not in filled_before]}
     relaxed = {**new, "required": [name for name in new.get("required", ()) if name not in filled_now]}
-    complaints = list(comparison.narrowed(old, relaxed, ""))
-    if not same(filled_before, filled_now):
-        complaints += _about_defaults(filled_before, filled_now, new, comparison)
+    try:
+        complaints = list(comparison.narrowed(old, relaxed, ""))
+        if not same(filled_before, filled_now):
+            complaints += _about_defaults(filled_before, filled_now, new, comparison)
+    except _TooMuchError:
+        return ["its parameters have too many alternatives or values to be compared"]
     return list(dict.fromkeys(complaints))
 
 
@@ -81,6 +85,14 @@ _KNOWN = frozenset({
 }).union(*_COMPARED_WHOLE.values())  # fmt: skip
 
 
+_MAX_WORK = 1_000_000
+"""What one comparison may cost, about as many as the words that it reads; after that it counts as broken."""
+
+
+class _TooMuchError(Exception):
+    pass
+
+
 @dataclass
 class _Comparison:
     """Two schemas with the documents their references point into."""
@@ -88,9 +100,20 @@ class _Comparison:
     old_root: JsonSchema
     new_root: JsonSchema
     _assumed: set[tuple[str, str]] = field(default_factory=set)
+    _left: int = _MAX_WORK
+
+    @cached_property
+    def _same_documents(self) -> bool:
+        return same(self.old_root, self.new_root)
+
+    def _spend(self, work: int) -> None:
+        self._left -= work
+        if self._left < 0:
+            raise _TooMuchError
 
     def narrowed(self, old: Schema, new: Schema, path: str) -> Iterator[str]:
         """What ``new`` refuses that ``old`` takes; every value of ``old`` is considered, or counted as refused."""
+        self._spend(10 + len(path) // 10)
         what = _subject(path)
         if old is False or new is True or (same(old, new) and self._same_references(old)):
             return
@@ -117,11 +140,13 @@ class _Comparison:
 
     def _values_refused(self, values: list[Any], old: Schema, new: Schema, what: str) -> Iterator[str]:
         for value in values:
+            self._spend(len(values))
             if accepts(old, self.old_root, value, unknown=True) and not self.accepts_now(new, value):
                 yield f"{what} no longer takes {value!r}"
 
     def _through_references(self, old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[str]:
         pair = (repr(old), repr(new))
+        self._spend(sum(map(len, pair)) // 10)
         if pair in self._assumed:
             return  # a recursive schema: the pair is being compared already
         self._assumed.add(pair)
@@ -144,6 +169,7 @@ class _Comparison:
     def _tried(self, old: Schema, new: Schema, path: str) -> Iterator[str]:
         """As narrowed, but what was assumed on the way is forgotten: the attempt may fail."""
         before = set(self._assumed)
+        self._spend(len(before))
         yield from self.narrowed(old, new, path)
         self._assumed = before
 
@@ -214,7 +240,7 @@ class _Comparison:
 
     def _same_references(self, node: Any) -> bool:
         """Whether equal text means the same: it refers to nothing, or what it may refer to is equal too."""
-        return same(self.old_root, self.new_root) or next(references(node), None) is None
+        return self._same_documents or next(references(node), None) is None
 
 
 def _joined_path(path: str, name: str) -> str:

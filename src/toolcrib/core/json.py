@@ -56,7 +56,7 @@ def as_json(value: Any) -> Any:
 
     Bytes become base64, numbers that JSON lacks their names, and what is of no kind that JSON knows its ``repr``.
     """
-    jsonable = jsonable_of(value)
+    jsonable = _jsonable_of(value)
     try:
         text = json.dumps(jsonable, ensure_ascii=False)
     except (ValueError, RecursionError):
@@ -66,7 +66,7 @@ def as_json(value: Any) -> Any:
     return jsonable
 
 
-def jsonable_of(value: Any) -> Any:
+def _jsonable_of(value: Any) -> Any:
     """``value`` made of the kinds that JSON has, though perhaps with text or numbers that it lacks."""
     try:
         return to_jsonable_python(value, bytes_mode="base64", fallback=_described)

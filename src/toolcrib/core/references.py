@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import quote, urljoin
+
+from toolcrib.core.errors import InvalidSchemaError
 
 _NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"})
 _VALUES = frozenset({"const", "enum", "default", "examples"})
 """What holds values, which may look like schemas and are none."""
+_MAX_POINTER = 2000
+"""How long the way to a part with a name may be: a long way to each of many parts is more than anybody can write."""
+
+_Way: TypeAlias = "tuple[_Way, tuple[object, ...]] | None"
+"""The keys that lead to a part, the last ones outermost; made into text only for the few parts that have a name."""
 
 
 def with_pointers(schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -35,33 +42,47 @@ def with_pointers(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _places(schema: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The names that a document gives to its parts, each with the pointer to the part."""
-    for part, base, pointer in _parts(schema):
+    for part, base, way in _parts(schema):
         address, _, fragment = _text(part, "$id").partition("#")  # until draft-07 '#name' was an anchor
-        if address:
-            yield base, pointer
-        for anchor in (fragment, _text(part, "$anchor"), _text(part, "$dynamicAnchor")):
-            if anchor:
-                yield f"{base}#{anchor}", pointer
+        names = [base] if address else []
+        anchors = (fragment, _text(part, "$anchor"), _text(part, "$dynamicAnchor"))
+        names += [f"{base}#{anchor}" for anchor in anchors if anchor]
+        if names:
+            pointer = _pointer(way)
+            yield from ((name, pointer) for name in names)
 
 
-def _parts(schema: Mapping[str, Any]) -> Iterator[tuple[Any, str, str]]:
-    """Every schema in a document, with the address that its references start from and the pointer to it."""
-    todo: list[tuple[Any, str, str]] = [(schema, "", "")]
+def _parts(schema: Mapping[str, Any]) -> Iterator[tuple[Any, str, _Way]]:
+    """Every schema in a document, with the address that its references start from and the way to it."""
+    todo: list[tuple[Any, str, _Way]] = [(schema, "", None)]
     while todo:
-        part, base, pointer = todo.pop()
+        part, base, way = todo.pop()
         if not isinstance(part, Mapping):
             continue
         if address := _text(part, "$id").partition("#")[0]:
             base = urljoin(base, address)
-        yield part, base, pointer
+        yield part, base, way
         for keyword, value in part.items():
-            below = f"{pointer}/{_escaped(keyword)}"
             if isinstance(value, list) and keyword not in _VALUES:
-                todo += ((inner, base, f"{below}/{position}") for position, inner in enumerate(value))
+                todo += ((inner, base, (way, (keyword, position))) for position, inner in enumerate(value))
             elif isinstance(value, Mapping) and keyword in _NAMED:
-                todo += ((inner, base, f"{below}/{_escaped(name)}") for name, inner in value.items())
+                todo += ((inner, base, (way, (keyword, name))) for name, inner in value.items())
             elif keyword not in _VALUES:
-                todo.append((value, base, below))
+                todo.append((value, base, (way, (keyword,))))
+
+
+def _pointer(way: _Way) -> str:
+    steps: list[object] = []
+    while way is not None:
+        steps += reversed(way[1])
+        way = way[0]
+    pointer = "".join(f"/{_escaped(str(step)[: _MAX_POINTER + 1])}" for step in reversed(steps))
+    if len(pointer) > _MAX_POINTER:
+        raise InvalidSchemaError(
+            f"the part of a JSON Schema at {pointer[:60]!r}... has an '$id' or an anchor and lies behind names of more "
+            f"than {_MAX_POINTER:,} characters; use shorter ones"
+        )
+    return pointer
 
 
 def _text(part: Mapping[str, Any], keyword: str) -> str:

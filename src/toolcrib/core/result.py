@@ -15,6 +15,7 @@ from toolcrib.core.errors import (
     ToolTimeoutError,
     kind_for_code,
 )
+from toolcrib.core.json import as_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,10 @@ class ToolResult:
     def is_terminal(self) -> bool:
         """Whether the tool that ran ends the task it was called for."""
         return bool(self.metadata.get("is_terminal"))
+
+    def to_json(self) -> dict[str, Any]:
+        """As ``to_dict``, every part a JSON value: one that is none does not cost the others."""
+        return {name: as_json(part) for name, part in self.to_dict().items()}
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -7,12 +7,13 @@ from functools import partial
 from typing import Any, Protocol
 
 from toolcrib.core.context import NO_CONTEXT, ToolContext
-from toolcrib.core.json import jsonable_of
+from toolcrib.core.json import as_json
 from toolcrib.core.result import Ran, ToolResult
 from toolcrib.core.schema import ArgumentCheck, OutputCheck
 from toolcrib.core.spec import ToolSpec
 
-_JSON_SCALARS = frozenset({str, int, float, bool, type(None)})
+_JSON_SCALARS = frozenset({str, int, bool, type(None)})
+"""Not float, of which some are no JSON."""
 
 
 class Runner(Protocol):
@@ -87,7 +88,7 @@ class Tool:
             value = value.data
         if self._output is None:
             self._output = OutputCheck(self.spec.returns, self.spec.name)
-        self._output(value if type(value) in _JSON_SCALARS else jsonable_of(value))
+        self._output(value if type(value) in _JSON_SCALARS else as_json(value))
 
     def keywords(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """What the function is called with: typed values, and the context if it asks for one."""

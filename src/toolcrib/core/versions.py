@@ -8,7 +8,7 @@ from typing import NamedTuple
 from toolcrib.core.evolution import breaking_changes
 from toolcrib.core.spec import ToolSpec
 
-_VERSION = re.compile(r"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:-([0-9A-Za-z.-]+))?(?:\+.*)?", re.IGNORECASE)
+_VERSION = re.compile(r"v?(\d{1,18})(?:\.(\d{1,18}))?(?:\.(\d{1,18}))?(?:-([0-9A-Za-z.-]+))?(?:\+.*)?", re.IGNORECASE)
 
 
 class Version(NamedTuple):
@@ -29,7 +29,7 @@ def parse_version(text: str) -> Version:
     numbers = (int(major), int(minor or 0), int(patch or 0))
     if not stage:
         return Version(*numbers)
-    parts = ((0, int(part), "") if part.isdigit() else (1, 0, part) for part in stage.split("."))
+    parts = ((0, int(part), "") if part.isdigit() and len(part) < 19 else (1, 0, part) for part in stage.split("."))
     return Version(*numbers, tuple(parts))
 
 

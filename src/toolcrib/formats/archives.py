@@ -6,13 +6,14 @@ other, and names are judged as they stand in the archive, before any library has
 
 from __future__ import annotations
 
+import errno
 import io
 import stat
 import struct
 import unicodedata
 import zipfile
-import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import IO, BinaryIO
@@ -25,7 +26,6 @@ _LOCAL_SIGNATURE = b"PK\x03\x04"
 _ENCRYPTED = 0x1 | 0x40 | 0x2000
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _DIRECTORY_BYTES_PER_MEMBER = 512
-_MALFORMED = (zipfile.BadZipFile, zlib.error, EOFError, UnicodeError, NotImplementedError, RuntimeError, struct.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +49,16 @@ class Archive:
         self.what = what
         self.limits = limits or ArchiveLimits()
         self._file = file
+        # ZipFile reads the whole directory at once, however large it claims to be.
+        cautious = _BoundedReads(file, self.limits.max_members * _DIRECTORY_BYTES_PER_MEMBER)
         try:
-            # ZipFile reads the whole directory at once, however large it claims to be.
-            cautious = _BoundedReads(file, self.limits.max_members * _DIRECTORY_BYTES_PER_MEMBER)
-            self._zip = zipfile.ZipFile(cautious)
+            with _blamed(f"{what} is not a ZIP archive that can be read"):
+                self._zip = zipfile.ZipFile(cautious)
         except _TooLargeError:
             raise self._too_many() from None
-        except (*_MALFORMED, ValueError, OSError) as error:
-            raise InvalidBundleError(f"{what} is not a ZIP archive that can be read: {error}") from None
         self.members = self._zip.infolist()
-        self._check()
+        with _blamed(f"{what} is damaged"):
+            self._check()
 
     @property
     def files(self) -> list[str]:
@@ -76,15 +76,12 @@ class Archive:
         """A member's content, checked against its checksum at the end."""
         limit = self.limits.max_bytes if max_bytes is None else max_bytes
         size = 0
-        try:
-            with self._zip.open(name) as member:
-                while piece := member.read(_PIECE):
-                    size += len(piece)
-                    if size > limit:
-                        raise InvalidBundleError(f"{name!r} in {self.what} is larger than {limit:,} bytes")
-                    yield piece
-        except _MALFORMED as error:
-            raise InvalidBundleError(f"{name!r} in {self.what} is damaged: {error}") from None
+        with _blamed(f"{name!r} in {self.what} is damaged"), self._zip.open(name) as member:
+            while piece := member.read(_PIECE):
+                size += len(piece)
+                if size > limit:
+                    raise InvalidBundleError(f"{name!r} in {self.what} is larger than {limit:,} bytes")
+                yield piece
         if size != self.size(name):
             raise InvalidBundleError(f"{name!r} in {self.what} is damaged: it ends after {size:,} bytes")
 
@@ -188,6 +185,24 @@ def _complaint(name: str, max_depth: int) -> str:
     if len(parts) > max_depth:
         return f"lies more than {max_depth} folders deep"
     return ""
+
+
+@contextmanager
+def _blamed(complaint: str) -> Iterator[None]:
+    """Around what reads a stranger's archive: whatever goes wrong is the archive's fault, unless the disk says so.
+
+    The library raises many kinds of errors for damage, and other ones in other versions of Python.
+    """
+    try:
+        yield
+    except (InvalidBundleError, _TooLargeError):
+        raise
+    except OSError as error:
+        if error.errno not in (None, errno.EINVAL):  # EINVAL: a place where no file can have anything
+            raise
+        raise InvalidBundleError(f"{complaint}: {error}") from None
+    except Exception as error:  # noqa: BLE001 - see above
+        raise InvalidBundleError(f"{complaint}: {str(error) or type(error).__name__}") from None
 
 
 class _TooLargeError(Exception):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
+from toolcrib.core.errors import ExportError
 from toolcrib.core.json import lookup
 from toolcrib.core.schema import JsonSchema
 from toolcrib.core.schema_facts import followed, listed_values, without
@@ -25,6 +27,7 @@ _FORMATS = {
     "number": frozenset({"float", "double"}),
     "integer": frozenset({"int32", "int64"}),
 }
+_MAX_PARTS = 10_000
 _ANYTHING: tuple[JsonSchema, ...] = ({"type": "string"}, {"type": "number"}, {"type": "boolean"})
 
 
@@ -36,8 +39,15 @@ class GeminiSchema:
         self._root = root
         self._losses = losses
         self._open: list[str] = []
+        self._left = _MAX_PARTS
 
     def convert(self, schema: Any, path: str) -> JsonSchema:
+        self._left -= 1 + len(path) // 100
+        if self._left < 0:
+            raise ExportError(
+                f"the parameters of {self._tool!r} are too large for Gemini: without references and with every "
+                f"alternative written out they have more than {_MAX_PARTS:,} parts"
+            )
         if not isinstance(schema, dict):
             return self._anything({}, path)
         if "$ref" in schema:
@@ -179,9 +189,5 @@ _TYPE_OF = {str: "string", bool: "boolean", int: "integer", float: "number", lis
 
 def _alternatives(branches: Iterable[JsonSchema]) -> list[JsonSchema]:
     """Each alternative once; alternatives of alternatives are alternatives."""
-    flat: list[JsonSchema] = []
-    for branch in branches:
-        for one in branch.get("anyOf", [branch]):
-            if one not in flat:
-                flat.append(one)
-    return flat
+    flat = (one for branch in branches for one in branch.get("anyOf", [branch]))
+    return list({json.dumps(one, sort_keys=True): one for one in reversed(list(flat))}.values())[::-1]

@@ -87,8 +87,18 @@ class Settings(BaseSettings):
     trusted_proxies: Texts = _set((), "Addresses of proxies whose X-Forwarded-For is believed.")
     max_body_bytes: Whole = _set(4_000_000, "The largest body of a request that is not an upload.")
     max_upload_bytes: Whole = _set(1_000_000_000, "The largest bundle that can be uploaded.")
+    max_connections: Whole = _set(
+        1000, "Connections that each worker holds at once; fewer if the limit on open files says so."
+    )
+    idle_seconds: Number = _set(10.0, "Seconds after which a connection that says nothing is closed.")
     rate: Number = _set(0.0, "Requests a second that each caller may make; 0 means no limit.")
     burst: Number = _set(0.0, "Requests that a caller may make at once before the rate counts; 0 means twice the rate.")
+    query_seconds: Number = _set(
+        2.0, "Seconds of work that one query of the service may take; 0 means no limit on time."
+    )
+    max_runs: Whole = _set(
+        64, "Runs of tools that the service has under way at once, at least 1; one caller has at most half of them."
+    )
     log_level: Literal["debug", "info", "warning", "error"] = _set("info", "How much is logged.")
     workers: Whole = _set(1, "How many processes answer requests.")
     log_requests: bool = _set(False, "Log every request, not only changes, failures and slow ones.")
@@ -99,7 +109,11 @@ class Settings(BaseSettings):
     jwt_audience: str = _set("", "The audience that a JWT must name.")
     jwt_keys: str = _set("", "The issuer's public keys: a PEM, a file of one, a JWKS file or the https address of one.")
     jwt_algorithms: Texts = _set(("RS256", "ES256", "EdDSA"), "Signature algorithms that are taken.")
-    jwt_role_claim: str = _set("role", "The claim that holds the role, dotted if it is nested.")
+    jwt_role_claim: str = _set("role", "The claim that holds the role or a list of roles, dotted if it is nested.")
+
+    tool_owners: Literal["enforced", "shared"] = _set(
+        "enforced", "Who may change a tool: its owner and administrators, or whoever may publish."
+    )
 
     policy: Literal["allow", "cedar", "webhook"] = _set("allow", "Who decides on changes and runs.")
     policy_file: str = _set("", "The Cedar policies, if policy is cedar.")
@@ -119,7 +133,9 @@ class Settings(BaseSettings):
         "event", "The body of an event: as it was committed, or as a Policy DB registers a tool."
     )
 
-    python_modules: Texts = _set((), "Modules that python bindings may import, with those below them; * means any.")
+    python_tools: Texts = _set(
+        (), "Tools that python bindings may name beside those that ship: package.module:attribute, each word for word."
+    )
     mcp_commands: Lines = _set(
         (), "Commands that MCP bindings may start, each word for word; one a line in the variable."
     )
@@ -147,6 +163,7 @@ class Settings(BaseSettings):
         "", "Folders of Python files with tools, separated as in PATH. Those of AIWHISPERER_PLUGINS_DIR are added."
     )
     chromium: str = _set("", "The Chromium program for the browser tools; by default it is searched for.")
+    max_browsers: Whole = _set(4, "How many browsers may run at once for catalogued tools; further calls wait in turn.")
     brain_file: str = _set("~/.thebrain/config/tools.json", "The file of the brain command.")
     env_file: str = _set(".env", "Values for the required_config of tools that the environment lacks.")
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from toolcrib.bootstrap import System, open_sandbox, open_system
+from toolcrib.bootstrap import System, make_folder, open_sandbox, open_system
 from toolcrib.catalogue import Catalogue
 from toolcrib.core.addresses import is_loopback
 from toolcrib.core.errors import ToolcribError
@@ -56,7 +56,7 @@ def _python() -> tuple[Health, str]:
 
 def _data_folder(settings: Settings) -> tuple[Health, str]:
     folder = settings.data_folder
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     probe = folder / f".doctor-{uuid.uuid4().hex}"
     probe.write_bytes(b"x")
     probe.unlink()

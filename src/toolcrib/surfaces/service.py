@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from opentelemetry import trace
@@ -13,19 +14,21 @@ from starlette.routing import BaseRoute
 
 from toolcrib import __version__
 from toolcrib.bootstrap import System, open_system
-from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.blocking import HOUSEKEEPING, in_thread
 from toolcrib.catalogue.bundles import collect_orphans
 from toolcrib.core.errors import MissingDependencyError, ToolcribError
+from toolcrib.core.query.budget import QueryLimits
 from toolcrib.core.roles import Role
 from toolcrib.settings import Settings
 from toolcrib.surfaces import graphql, rest
 from toolcrib.surfaces.http.application import Application
-from toolcrib.surfaces.http.bodies import Limits
+from toolcrib.surfaces.http.bodies import Limits, body_first
 from toolcrib.surfaces.http.endpoints import Endpoint
 from toolcrib.surfaces.http.gate import Access, Gate
 from toolcrib.surfaces.http.help import help_routes
 from toolcrib.surfaces.http.metrics import Metrics
 from toolcrib.surfaces.http.openapi import openapi_endpoint
+from toolcrib.surfaces.http.refusals import Refusals
 from toolcrib.surfaces.http.routes import routes_of, whole
 from toolcrib.surfaces.mcp import HttpDoor, Toolbox
 
@@ -40,35 +43,43 @@ def application(settings: Settings) -> Application:
     return application_of(open_system(settings))
 
 
-def application_of(system: System, *, limits: Limits | None = None, tracer: trace.Tracer | None = None) -> Application:
+def application_of(
+    system: System,
+    *,
+    limits: Limits | None = None,
+    query_limits: QueryLimits | None = None,
+    tracer: trace.Tracer | None = None,
+) -> Application:
     """The doors, put together. Without a ``tracer`` the one of an installed OpenTelemetry SDK is used."""
     system.seal.require()
     settings, catalogue = system.settings, system.catalogue
     limits = limits or Limits(settings.max_body_bytes, settings.max_upload_bytes)
+    query = query_limits or QueryLimits(settings.query_seconds)
     metrics = Metrics(__version__)
     service = rest.Service(
         catalogue,
-        system.calls,
+        system.shared_calls,
         system.blobs,
         system.audit,
         metrics,
         rest.RenderedEntries(catalogue),
         settings.data_folder / "incoming",
         settings.service_url,
-        limits,
     )
     mcp = _mcp_door(system)
     routes: list[BaseRoute] = [
         *routes_of(rest.ENDPOINTS, service),
-        *routes_of(graphql.ENDPOINTS, graphql.Graphs(catalogue, limits)),
+        *routes_of(graphql.ENDPOINTS, graphql.Graphs(catalogue)),
         *routes_of([openapi_endpoint(ENDPOINTS, __version__)], None),
-        *([whole("/mcp", Role.PUBLISHER, mcp)] if mcp else ()),
+        *([whole("/mcp", Role.RUNNER, body_first(mcp))] if mcp else ()),
         *help_routes(),
     ]
     return Application(
         Gate(Access.of(settings, system.tokens), system.tokens, system.bearer),
         routes,
         metrics,
+        replace(limits, under_way=settings.max_connections, query=query),
+        refusals=Refusals(system.recorder),
         log_requests=settings.log_requests,
         tracer=tracer or _installed_tracer(),
         lifespan=lambda _: _running(system, mcp),
@@ -78,7 +89,7 @@ def application_of(system: System, *, limits: Limits | None = None, tracer: trac
 def _mcp_door(system: System) -> HttpDoor | None:
     """The MCP door if its SDK is installed; the service does without it otherwise."""
     try:
-        return HttpDoor(Toolbox(system.calls, catalogue=system.catalogue))
+        return HttpDoor(Toolbox(system.shared_calls, catalogue=system.catalogue))
     except MissingDependencyError:
         return None
 
@@ -106,8 +117,8 @@ async def _running(system: System, mcp: HttpDoor | None) -> AsyncIterator[None]:
         collecting.cancel()
         await asyncio.gather(collecting, return_exceptions=True)
         if system.outbox is not None:
-            await in_thread(system.outbox.stop)
-        await in_thread(system.close)
+            await in_thread(HOUSEKEEPING, system.outbox.stop)
+        await in_thread(HOUSEKEEPING, system.close)
 
 
 async def _collect_orphans(system: System) -> None:
@@ -115,7 +126,7 @@ async def _collect_orphans(system: System) -> None:
     while True:
         await asyncio.sleep(_ORPHAN_SECONDS)
         try:
-            removed = await in_thread(collect_orphans, system.blobs, system.store)
+            removed = await in_thread(HOUSEKEEPING, collect_orphans, system.blobs, system.store)
         except ToolcribError as error:
             logger.warning("orphaned bundles could not be collected: %s", error)
         else:

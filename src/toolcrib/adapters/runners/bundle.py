@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from toolcrib.adapters.runners.bound import BoundRunner
+from toolcrib.adapters.runners.bound import BoundRunner, Credentials, open_credentials
 from toolcrib.adapters.runners.box import Box
 from toolcrib.adapters.runners.bundle_calls import BundleCall, how_it_ended, program_answer, python_answer
 from toolcrib.adapters.runners.kept import KeptBoxes
@@ -24,7 +24,7 @@ from toolcrib.adapters.runners.sandbox import Sandbox
 from toolcrib.adapters.runners.unpacking import BundleCache, Lease
 from toolcrib.adapters.runners.walls import Walls
 from toolcrib.adapters.runners.wire import TooLargeError
-from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.blocking import OUTSIDE, in_thread
 from toolcrib.calling.places import CALLER, Places
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import (
@@ -59,7 +59,9 @@ class BundleRunner(BoundRunner):
         self._of_tool = Places("runs of this bundle", 1000 * self.max_running, each=self.max_running // 2)
         self._boxes = KeptBoxes(self.kept)
 
-    async def __call__(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
+    async def __call__(
+        self, tool: Tool, arguments: dict[str, Any], context: ToolContext, credentials: Credentials | None = None
+    ) -> Any:
         spec = tool.spec
         digest = bundle_digest(spec.binding.source_code_link)
         if digest is None:
@@ -73,7 +75,7 @@ class BundleRunner(BoundRunner):
         caller = CALLER.get() or context.principal
         await self._take_place(spec.name, caller, deadline)
         try:
-            secrets = await self.open_credentials(spec) if spec.credentials else {}
+            secrets = {} if credentials is None else await open_credentials(credentials)
             command = str(context.values.get("command", ""))
             return await self._run(
                 BundleCall(spec, digest, context.principal, arguments, command, secrets, seconds, deadline)
@@ -106,7 +108,7 @@ class BundleRunner(BoundRunner):
             box.begin(call.deadline)
             return await self._asked(box, call, call.next_question())
         try:
-            lease = await in_thread(self.cache.lease, call.digest)
+            lease = await in_thread(OUTSIDE, self.cache.lease, call.digest)
         except InvalidBundleError as error:
             raise ToolFailedError(call.spec.name, _first_line(error), cause_type=type(error).__name__) from None
         box, question = await self._started(call, lease, network=network is not None)

@@ -22,7 +22,7 @@ from toolcrib.adapters.runners.box import Box, WallDownError
 from toolcrib.adapters.runners.scratch import Scratch, sweep
 from toolcrib.adapters.runners.unpacking import Unpacked
 from toolcrib.adapters.runners.walls import WALLS, Isolation, Walls, refusal
-from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.blocking import HOUSEKEEPING, in_thread
 from toolcrib.core.errors import SettingsError
 
 _MEBIBYTE = 1024 * 1024
@@ -87,7 +87,7 @@ class Sandbox:
         except BaseException:
             on_end()
             raise
-        starting = asyncio.ensure_future(in_thread(self._start, unpacked, order, deadline, on_end))
+        starting = asyncio.ensure_future(in_thread(HOUSEKEEPING, self._start, unpacked, order, deadline, on_end))
         try:
             box = await asyncio.shield(starting)
         except asyncio.CancelledError:
@@ -104,7 +104,7 @@ class Sandbox:
         return box
 
     async def _walls_needed(self) -> Walls:
-        walls = await in_thread(self.walls) if self._walls is None else self._walls
+        walls = await in_thread(HOUSEKEEPING, self.walls) if self._walls is None else self._walls
         if walls.lacking and self._isolation == "full":
             raise refusal(walls)
         return walls

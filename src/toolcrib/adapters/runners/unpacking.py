@@ -9,6 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from toolcrib.adapters.files import make_folder
 from toolcrib.core.errors import InvalidBundleError, StoreError
 from toolcrib.formats.archives import Archive
 from toolcrib.formats.bundle import blob_key
@@ -63,7 +64,7 @@ class BundleCache:
         pieces = self._blobs.open(blob_key(digest))
         if pieces is None:
             raise InvalidBundleError(f"the code of the bundle {digest} is gone from the blobs; upload it again")
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self._folder)
         staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=self._folder))
         try:
             with tempfile.TemporaryFile(dir=staging) as file:
@@ -75,7 +76,6 @@ class BundleCache:
                     raise InvalidBundleError(f"the stored bundle {digest} is not what was uploaded")
                 file.seek(0)
                 _extract(Archive(file, f"the bundle {digest:.12}"), staging)
-            staging.chmod(0o755)
             try:
                 staging.rename(target)
             except OSError:
@@ -88,10 +88,12 @@ class BundleCache:
 def _extract(archive: Archive, folder: Path) -> None:
     for name in archive.files:
         path = folder / name
-        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("xb") as file:
             archive.copy(name, file)
         path.chmod(0o755 if archive.mode(name) & 0o111 else 0o644)
+    for inner, _, _ in os.walk(folder):
+        Path(inner).chmod(0o755)  # shown to whom the code runs as; the folder above is closed
 
 
 def _runnable(folder: Path) -> Unpacked:

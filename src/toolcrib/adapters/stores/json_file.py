@@ -16,12 +16,12 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from toolcrib.adapters.files import locked, replace_file, signature
+from toolcrib.adapters.files import locked, narrow, replace_file, signature
 from toolcrib.adapters.stores.changes import kept_document
 from toolcrib.adapters.stores.codecs import Codec, SpecCodec
 from toolcrib.adapters.stores.contents import Contents, ContentsReader, Plan, Version
 from toolcrib.adapters.stores.journal import Journal, digest
-from toolcrib.core.errors import StoreError, ToolcribError, ToolValidationError
+from toolcrib.core.errors import StoreEntryError, StoreError, ToolcribError
 from toolcrib.core.json import read_json
 from toolcrib.ports import Change, Record
 
@@ -50,6 +50,7 @@ class JsonFileStore(ContentsReader):
         self._clock = clock
         self._lock = RLock()
         self._journal = Journal(self.path)
+        narrow(self.path, self._journal.path, self.path.with_name(f"{self.path.name}.lock"))
         self._loaded: _Loaded | None = None
 
     def commit(self, changes: Sequence[Change]) -> list[Record]:
@@ -151,17 +152,27 @@ class JsonFileStore(ContentsReader):
         seen = self._seen()
         if self._loaded is not None and self._loaded.seen == seen:
             return self._loaded
-        data = self.path.read_bytes() if seen[0] is not None else b""
+        data = b"" if seen[0] is None else self._read_file()
         loaded = _Loaded(digest=digest(data), seen=seen)
         texts = self._parsed(data, loaded)
         self._journal.replay(loaded.contents, loaded.digest)
         self._take_over(loaded, texts)
         return loaded
 
+    def _read_file(self) -> bytes:
+        """A file that is there holds a list at least: a list of nothing is not what is left when something cut it."""
+        data = self.path.read_bytes()
+        if not data:
+            raise StoreError(
+                f"the catalogue {str(self.path)!r} is there but holds nothing, so something has emptied it; put it "
+                "back from a backup, or remove it to begin with an empty catalogue"
+            )
+        return data
+
     def _parsed(self, data: bytes, loaded: _Loaded) -> dict[str, str]:
         """Every entry's document as text, by name. An entry that is wrong is reported, and the file left as it is."""
         try:
-            entries = read_json(data.decode("utf-8-sig") or "[]")
+            entries = read_json(data.decode("utf-8-sig")) if data else []
         except ValueError as error:
             raise StoreError(f"the catalogue {str(self.path)!r} is not JSON: {error}; fix or remove it") from None
         if not isinstance(entries, list):
@@ -170,7 +181,7 @@ class JsonFileStore(ContentsReader):
         for index, entry in enumerate(entries):
             name, text = self._decoded(index, entry)
             if name in texts:
-                raise ToolValidationError(f"entry {index} of {str(self.path)!r} repeats the name {name!r}")
+                raise StoreEntryError(f"entry {index} of {str(self.path)!r} repeats the name {name!r}")
             texts[name] = text
             loaded.entries[name] = entry
         return texts
@@ -178,12 +189,12 @@ class JsonFileStore(ContentsReader):
     def _decoded(self, index: int, entry: Any) -> tuple[str, str]:
         where = f"entry {index} of {str(self.path)!r}"
         if not isinstance(entry, dict):
-            raise ToolValidationError(f"{where} is not an object")
+            raise StoreEntryError(f"{where} is not an object")
         try:
             document = self._codec.decode(entry)
             return document["name"], kept_document(Change(document["name"], document))[0]
         except ToolcribError as error:
-            raise ToolValidationError(f"{where} ({entry.get('name')!r}) is wrong: {error}") from None
+            raise StoreEntryError(f"{where} ({entry.get('name')!r}) is wrong: {error}") from None
 
     def _take_over(self, loaded: _Loaded, texts: dict[str, str]) -> None:
         """Let the file overrule the journal, tool by tool."""
@@ -197,7 +208,8 @@ class JsonFileStore(ContentsReader):
             past = contents.last(name)
             if past is None or past.deleted or past.text != text:
                 number = 1 if past is None else past.version + 1
-                version = Version(name, number, _hand_etag(text, past), at, text, json.loads(text))
+                owner = "" if past is None else past.owner
+                version = Version(name, number, _hand_etag(text, past), at, text, json.loads(text), owner=owner)
                 contents.add_version(version)
                 loaded.by_hand[name] = version
 

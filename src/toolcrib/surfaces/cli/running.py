@@ -62,7 +62,7 @@ def run(
 def tell(invoked: Invocation, result: ToolResult) -> int:
     """Print the outcome of a call; the exit status that says the same."""
     if invoked.as_json:
-        print_json(result.to_dict())
+        print_json(result.to_json())
     elif result.success:
         print_json(result.data)
     if result.success:

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import os
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
+from filelock import FileLock, Timeout
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_FOLDER = "toolcrib-metrics-"
+_LOCK = "owner.lock"
+_NEW_SECONDS = 60.0
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
@@ -60,3 +71,34 @@ class Metrics:
         together = CollectorRegistry()
         MultiProcessCollector(together)  # type: ignore[no-untyped-call]
         return generate_latest(together)
+
+
+@contextmanager
+def shared_folder() -> Iterator[None]:
+    """The folder that several workers write to, for as long as their parent serves.
+
+    A parent that was killed could not remove its own: its lock is gone with it, so the next start removes it.
+    """
+    _sweep()
+    folder = Path(tempfile.mkdtemp(prefix=_FOLDER))
+    try:
+        with FileLock(folder / _LOCK):
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
+            yield
+    finally:
+        os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sweep() -> None:
+    """Remove the folders that nobody holds any more. A new one may not have its lock yet."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
+        try:
+            status = folder.lstat()
+            ours = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+            if not ours or not stat.S_ISDIR(status.st_mode) or time.time() - status.st_mtime < _NEW_SECONDS:
+                continue
+            with FileLock(folder / _LOCK, timeout=0):
+                shutil.rmtree(folder, ignore_errors=True)
+        except (OSError, Timeout):  # somebody lives there, or it is gone already
+            continue

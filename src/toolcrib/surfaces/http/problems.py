@@ -17,13 +17,18 @@ from toolcrib.core.errors import (
     ToolInUseError,
     UnauthenticatedError,
 )
+from toolcrib.core.json import as_json
 from toolcrib.surfaces.http.errors import MethodNotAllowedError, RateLimitedError
 
 _MAX_DETAIL = 1000
 
 
 def json_bytes(value: Any) -> bytes:
-    return to_json(value, inf_nan_mode="null", serialize_unknown=True)
+    """``value`` as it is sent, whatever is in it: numbers that JSON lacks are told by their names."""
+    try:
+        return to_json(value, inf_nan_mode="strings")
+    except ValueError:  # text that no encoding has, or what is of no kind that JSON knows
+        return to_json(as_json(value))
 
 
 def json_answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -7,7 +7,7 @@ import asyncio
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.blocking import HOUSEKEEPING, in_thread
 from toolcrib.core.errors import StoreError
 from toolcrib.core.roles import Role
 from toolcrib.surfaces.http import metrics
@@ -26,14 +26,14 @@ async def readyz(service: Service, _request: Request) -> Response:
     for what, ping in {"store": service.catalogue.store.ping, "blob store": service.blobs.ping}.items():
         try:
             async with asyncio.timeout(_PING_SECONDS):
-                await in_thread(ping)
+                await in_thread(HOUSEKEEPING, ping)
         except TimeoutError:
             raise StoreError(f"the {what} did not answer within {_PING_SECONDS:g} s") from None
     return json_answer({"status": "ready"})
 
 
 async def get_metrics(service: Service, _request: Request) -> Response:
-    waiting = await in_thread(service.catalogue.store.outbox, limit=1000)
+    waiting = await in_thread(HOUSEKEEPING, service.catalogue.store.outbox, limit=1000)
     service.metrics.waiting(len(waiting))
     return Response(service.metrics.text(), media_type=metrics.CONTENT_TYPE)
 

@@ -7,7 +7,6 @@ from starlette.responses import Response
 
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import ToolNotFoundError
-from toolcrib.core.json import as_json
 from toolcrib.core.roles import Role
 from toolcrib.surfaces.http import parameters
 from toolcrib.surfaces.http.bodies import read_object
@@ -20,17 +19,16 @@ from toolcrib.surfaces.rest.service import Service
 async def run_tool(service: Service, request: Request) -> Response:
     """A ToolResult comes back whatever happened to the call, unless there is no such tool."""
     name: str = request.path_params["tool_id"]  # a name that no tool can have is a call too, and goes on record
-    body = await read_object(request, service.limits)
+    body = await read_object(request)
     unknown = next((key for key in body if key != "arguments"), None)
     if unknown is not None:
         raise RequestError(f"the body has a field {unknown!r:.60} that does not exist; it has 'arguments'")
-    principal = parameters.principal(request)
-    context = ToolContext(principal.name, roles=principal.roles)
+    context = ToolContext.of(parameters.principal(request))
     result = await service.calls.execute(name, body.get("arguments"), context)
     if result.error_code == ToolNotFoundError.code:
         raise ToolNotFoundError(name)
     service.metrics.ran("done" if result.success else result.error_code or "failed")
-    return json_answer(as_json(result.to_dict()), result.refusal.http if result.refusal else 200)
+    return json_answer(result.to_json(), result.refusal.http if result.refusal else 200)
 
 
 _REFUSED_RUNS = {
@@ -46,7 +44,7 @@ _REFUSED_RUNS = {
 
 ENDPOINTS = (
     Endpoint(
-        "POST", under("run"), run_tool, Role.PUBLISHER, "Use", "Run a tool",
+        "POST", under("run"), run_tool, Role.RUNNER, "Use", "Run a tool",
         (TOOL_ID,),
         Body(
             {

@@ -12,7 +12,6 @@ from toolcrib.catalogue import Catalogue
 from toolcrib.catalogue.reading import CatalogueReader
 from toolcrib.ports import AuditLog, Blobs
 from toolcrib.surfaces.http import parameters
-from toolcrib.surfaces.http.bodies import Limits
 from toolcrib.surfaces.http.metrics import Metrics
 from toolcrib.surfaces.rest.rendered import RenderedEntries
 
@@ -29,7 +28,6 @@ class Service:
     rendered: RenderedEntries
     spool: Path
     public_url: str
-    limits: Limits
 
     def seen_by(self, request: Request) -> CatalogueReader:
         """The tools as the policy lets the caller see them."""

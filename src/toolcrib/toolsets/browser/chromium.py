@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import os
 import shutil
+import signal
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -16,6 +18,10 @@ from toolcrib.toolsets.browser.page import ENGINE, ENGINE_NAME
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Playwright
+
+_MARK = "TOOLCRIB_BROWSER"
+MUST_CLOSE_SECONDS = 3.0
+"""How long a browser may take to close. After that it is killed: it hangs, or something has stopped it."""
 
 _KNOWN_PLACES = (
     "chromium",
@@ -68,6 +74,7 @@ class Chromium:
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
         self._starting = asyncio.Lock()
+        self._mark = uuid.uuid4().hex
 
     @property
     def running(self) -> bool:
@@ -100,6 +107,7 @@ class Chromium:
                 executable_path=path,
                 headless=self._headless,
                 args=[*_ARGUMENTS, *self._arguments],
+                env={**os.environ, _MARK: self._mark},
                 chromium_sandbox=not is_root and "--no-sandbox" not in self._arguments,
             )
         except failed as error:
@@ -117,10 +125,26 @@ class Chromium:
         playwright, self._playwright = self._playwright, None
         if playwright is None:
             return
-        if browser is not None:
-            with contextlib.suppress(playwright_error()):  # it is dead already: that is what we want
-                await browser.close()
-        await playwright.stop()
+        try:
+            async with asyncio.timeout(MUST_CLOSE_SECONDS):
+                if browser is not None:
+                    with contextlib.suppress(playwright_error()):  # it is dead already: that is what we want
+                        await browser.close()
+        except TimeoutError:
+            self.kill()
+        killer = asyncio.get_running_loop().call_later(MUST_CLOSE_SECONDS, self.kill)
+        try:
+            await playwright.stop()  # ends once every browser that it started has ended
+        finally:
+            killer.cancel()
+
+    def kill(self) -> None:
+        """End it without asking, with every process that it started: they all have inherited its mark."""
+        mark = f"{_MARK}={self._mark}".encode()
+        for entry in Path("/proc").glob("[0-9]*/environ"):
+            with contextlib.suppress(OSError):
+                if mark in entry.read_bytes():
+                    os.kill(int(entry.parent.name), signal.SIGKILL)
 
     async def __aenter__(self) -> Self:
         await self.browser()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from toolcrib import AddressRules, SettingsError, ToolRegistry, ToolResult
-from toolcrib.toolsets.browser.chromium import Chromium
+from toolcrib.toolsets.browser.chromium import MUST_CLOSE_SECONDS, Chromium
 from toolcrib.toolsets.browser.definition import Definition, definitions
 from toolcrib.toolsets.browser.failures import (
     BrowserCrashedError,
@@ -44,6 +44,8 @@ CaptchaSolver = Callable[[dict[str, Any]], Awaitable[str]]
 _log = logging.getLogger("toolcrib.browser")
 _MOST_HAPPENINGS = 500
 _TOLD_AT_ONCE = 20
+_MUST_KEEP_SECONDS = 60.0
+"""How long a session may take to write its trace and its films when it closes."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -157,10 +159,15 @@ class BrowserSession:
         context, self._context = self._context, None
         guard, self._guard = self._guard, None
         if context is not None:
-            with contextlib.suppress(playwright_error()):  # the browser is dead: there is nothing left to close
-                await self._keep_films()
-                await self._keep_trace(context)
-                await context.close()
+            try:
+                async with asyncio.timeout(_MUST_KEEP_SECONDS if self.trace or self.video else MUST_CLOSE_SECONDS):
+                    with contextlib.suppress(playwright_error()):  # the browser is dead: there is nothing left to close
+                        await self._keep_films()
+                        await self._keep_trace(context)
+                        await context.close()
+            except TimeoutError:
+                if self._own_chromium:
+                    self._browser.kill()
         await self.tabs.settle()
         if guard is not None:
             await guard.close()
