@@ -69,6 +69,14 @@ async def test_nothing_of_the_service_is_to_be_found(bench: Bench, tmp_path: Pat
     assert await other.execute({}) == "honest"
 
 
+async def test_the_mask_of_a_careful_service_closes_nothing_to_the_bundle(bench: Bench) -> None:
+    before = os.umask(0o077)
+    try:
+        assert await bench.python("open('written', 'w').close()\nreturn os.listdir('.')").execute({}) == ["written"]
+    finally:
+        os.umask(before)
+
+
 async def test_data_in_a_folder_that_every_bundle_sees_is_covered(bench: Bench, tmp_path: Path) -> None:
     folder = Path(sys.prefix, "lib", f"data-{uuid.uuid4().hex}")
     try:

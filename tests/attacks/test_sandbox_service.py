@@ -46,6 +46,7 @@ def test_a_bundle_finds_neither_tokens_nor_audit_nor_code_nor_keys(attacked: Att
     runner = attacked.as_role("runner")
     arguments = {"folder": str(attacked.service.folder), "port": attacked.service.port}
     stolen = runner.post("/tools/thief/run", json={"arguments": arguments}).json()
+    assert stolen["success"], stolen
     assert (stolen["data"], stolen["metadata"]["walls"][:5]) == ([[], False], list(NEEDED))
     assert runner.post("/tools/honest/run", json={"arguments": {}}).json()["data"] == "honest"
     assert "bundles run behind these walls: user, mount, process, network, ipc" in attacked.service.log_text()

@@ -14,6 +14,7 @@ from toolcrib_box.network import open_way_out
 
 
 def launch(control_fd: int, calls_fd: int, clock: int) -> None:
+    os.umask(0o022)  # the service's own keeps its files to itself; what is made here is for the tool to see
     control, calls = socket.socket(fileno=control_fd), socket.socket(fileno=calls_fd)
     order: dict[str, Any] = json.loads(read_frame(control))
     try:
