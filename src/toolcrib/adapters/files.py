@@ -53,7 +53,7 @@ def narrow(*paths: Path, but: Path | None = None) -> None:
     """
     narrowed = [closed for path in paths for closed in _narrowed(path, but)]
     if narrowed:
-        _log.warning(
+        _log.info(
             "closed to other users what they could open: %d files and folders, such as %r",
             len(narrowed), str(narrowed[0]),
         )  # fmt: skip

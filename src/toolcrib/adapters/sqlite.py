@@ -28,12 +28,12 @@ def connect(path: Path | str) -> sqlite3.Connection:
     """
     path = Path(path)
     make_private(path)
-    narrow(path, *(path.with_name(f"{path.name}-{part}") for part in ("wal", "shm")))
     connection = sqlite3.connect(
         path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
     )
     try:
         _use_wal(connection)
+        narrow(path, *(path.with_name(f"{path.name}-{part}") for part in ("wal", "shm")))
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA cache_size = -16000")
