@@ -29,7 +29,9 @@
     ├── MissingConfigError                  a required key is not configured
     └── UnavailableError                    something we depend on did not answer
         ├── StoreError                      ... the store
-        │   └── StorageFullError            ... there is no room left to write
+        │   ├── StorageFullError            ... there is no room left to write
+        │   ├── StorageMissingError         ... the bucket is not there
+        │   └── StorageRefusedError         ... it does not take our keys
         ├── PolicyUnavailableError          ... the policy service
         └── OverloadedError                 ... too many others are asking
 
@@ -40,6 +42,7 @@ gives: a new error is a new class here, and every door knows it.
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -313,6 +316,16 @@ class StorageFullError(StoreError):
     answer = Answer(507, -32011, Exit.FAILED, "No room left")
 
 
+class StorageMissingError(StoreError):
+    code = "storage_missing"
+    answer = Answer(503, -32011, Exit.FAILED, "Storage is not there")
+
+
+class StorageRefusedError(StoreError):
+    code = "storage_refused"
+    answer = Answer(503, -32011, Exit.FAILED, "Storage refuses us")
+
+
 class PolicyUnavailableError(UnavailableError):
     code = "policy_unavailable"
     answer = Answer(503, -32011, Exit.REFUSED, "Policy service unavailable")
@@ -321,6 +334,12 @@ class PolicyUnavailableError(UnavailableError):
 class OverloadedError(UnavailableError):
     code = "overloaded"
     answer = Answer(503, -32011, Exit.FAILED, "Too much is asked at once")
+
+
+def disk_error(what: str, error: OSError) -> StoreError:
+    """What to tell of a disk that fails: ``what`` and why; StorageFullError if there is no room left on it."""
+    kind = StorageFullError if error.errno in {errno.ENOSPC, errno.EDQUOT} else StoreError
+    return kind(f"{what}: {error.strerror or error}")
 
 
 def did_you_mean(wanted: str, known: Iterable[str]) -> str:
