@@ -88,6 +88,10 @@ class AuditLog(Audit, Protocol):
         """What was kept and has the wanted values, newest first. An empty criterion does not count."""
         ...
 
+    def ping(self) -> None:
+        """Write something that does not stay. Raises StoreError if events cannot be kept."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -285,7 +289,7 @@ class Store(Outbox, Protocol):
         ...
 
     def ping(self) -> None:
-        """Raises StoreError if the store cannot be reached or written."""
+        """Write something that does not stay. Raises StoreError if the store cannot be reached or written."""
         ...
 
     def close(self) -> None: ...

@@ -4,7 +4,7 @@ Only this package names concrete adapters, and it imports each when it is needed
 they do not use.
 """
 
-from toolcrib.adapters.files import replacing
+from toolcrib.adapters.files import replacing, try_writing
 from toolcrib.bootstrap.binding import address_rules
 from toolcrib.bootstrap.local import known_names, plugin_folders, sample_specs, seed_samples
 from toolcrib.bootstrap.policies import open_policy
@@ -15,5 +15,5 @@ from toolcrib.bootstrap.system import System, open_catalogue, open_system, rotat
 __all__ = [
     "System", "address_rules", "known_names", "new_key", "open_audit", "open_blobs", "open_catalogue",
     "open_outbox", "open_policy", "open_seal", "open_store", "open_system", "open_tokens",
-    "plugin_folders", "replacing", "rotate_seal", "sample_specs", "seed_samples",
+    "plugin_folders", "replacing", "rotate_seal", "sample_specs", "seed_samples", "try_writing",
 ]  # fmt: skip

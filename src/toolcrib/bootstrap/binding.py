@@ -16,7 +16,6 @@ from toolcrib.settings import Settings
 if TYPE_CHECKING:
     from toolcrib.adapters.http import HttpCaller
     from toolcrib.adapters.runners.unpacking import BundleCache
-    from toolcrib.ports import Blobs
 
 BROWSER_TOOLS = "toolcrib.toolsets.browser.standalone"
 """What kept browser tools are bound to; they get the browser that the settings name."""
@@ -37,20 +36,20 @@ def address_rules(settings: Settings, *, own: bool = False) -> AddressRules:
 class Binder:
     """Makes catalogued specs runnable. What tools share (connections, a sandbox) is opened at the first need.
 
-    ``credentials`` opens those of the tool of a name; ``blobs`` opens where bundles are kept.
+    ``credentials`` opens those of the tool of a name; ``unpacked`` opens the cache of unpacked bundles.
     """
 
     def __init__(
         self,
         settings: Settings,
         credentials: Callable[[str], Mapping[str, Any]],
-        blobs: Callable[[], Blobs],
+        unpacked: Callable[[], BundleCache],
         functions: Mapping[str, Any],
         python_modules: Sequence[str],
     ) -> None:
         self._settings = settings
         self._terms: dict[str, Any] = {"credentials": credentials, "default_seconds": settings.run_timeout}
-        self._blobs = blobs
+        self._unpacked = unpacked
         self._rules = address_rules(settings)
         self._functions = functions
         self._python_modules = (*SHIPPED_MODULES, *settings.python_modules, *python_modules)
@@ -86,16 +85,11 @@ class Binder:
         return bound_tool(spec, self._bundle)
 
     def forget(self, spec: ToolSpec) -> None:
-        """Removes the bundle of a deleted tool, here and in the blobs."""
+        """Removes the unpacked copy of a deleted tool here, unless it is in use. The code itself is the collector's."""
         from toolcrib.formats.bundle import bundle_digest
 
-        digest = bundle_digest(spec.binding.source_code_link)
-        if digest is None:
-            return
-        from toolcrib.catalogue.bundles import remove_bundle
-
-        remove_bundle(self._blobs())(spec)
-        self._cache.forget(digest)
+        if digest := bundle_digest(spec.binding.source_code_link):
+            self._unpacked().forget(digest)
 
     def close(self) -> None:
         if "_caller" in vars(self):
@@ -119,16 +113,10 @@ class Binder:
         from toolcrib.adapters.runners.sandbox import Sandbox, SandboxLimits
 
         sandbox = Sandbox(SandboxLimits(network=self._settings.bundle_network, user=self._settings.bundle_user))
-        return BundleRunner(self._cache, sandbox, **self._terms)
+        return BundleRunner(self._unpacked(), sandbox, **self._terms)
 
     @cached_property
     def _caller(self) -> HttpCaller:
         from toolcrib.adapters.http import HttpCaller
 
         return HttpCaller(self._rules)
-
-    @cached_property
-    def _cache(self) -> BundleCache:
-        from toolcrib.adapters.runners.unpacking import BundleCache
-
-        return BundleCache(self._blobs(), self._settings.data_folder / "unpacked")

@@ -87,6 +87,11 @@ class Settings(BaseSettings):
     trusted_proxies: Texts = _set((), "Addresses of proxies whose X-Forwarded-For is believed.")
     max_body_bytes: Whole = _set(4_000_000, "The largest body of a request that is not an upload.")
     max_upload_bytes: Whole = _set(1_000_000_000, "The largest bundle that can be uploaded.")
+    max_uploads: Whole = _set(8, "How many bundles may come in at once; half of them from one caller.")
+    max_unpacked_bytes: Whole = _set(256_000_000, "The most that the code of one bundle may be, unpacked.")
+    unpacked_cache_bytes: Whole = _set(
+        2_000_000_000, "The most that all unpacked bundles may take on the disk; what was used longest ago goes first."
+    )
     rate: Number = _set(0.0, "Requests a second that each caller may make; 0 means no limit.")
     burst: Number = _set(0.0, "Requests that a caller may make at once before the rate counts; 0 means twice the rate.")
     log_level: Literal["debug", "info", "warning", "error"] = _set("info", "How much is logged.")
@@ -172,6 +177,11 @@ class Settings(BaseSettings):
     @property
     def blobs_url(self) -> str:
         return self.blobs or file_url("file", self.data_folder / "blobs")
+
+    @property
+    def spool(self) -> Path:
+        """The folder where uploads wait while they come in."""
+        return self.data_folder / "incoming"
 
     @property
     def service_url(self) -> str:

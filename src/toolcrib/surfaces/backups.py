@@ -18,13 +18,15 @@ from typing import IO, Any
 
 from toolcrib import __version__
 from toolcrib.bootstrap import System, open_system, replacing
+from toolcrib.catalogue.code import open_code
 from toolcrib.catalogue.finding import matching_records
 from toolcrib.core.errors import ConflictError, InvalidBundleError, StoreError
 from toolcrib.core.json import read_json
 from toolcrib.core.query import ALL
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tokens import TokenRecord
-from toolcrib.ports import SEAL_CLAIM, AuditEvent, Change, Store, Tokens
+from toolcrib.formats.bundle import blob_key, bundle_digest
+from toolcrib.ports import SEAL_CLAIM, AuditEvent, Blobs, Change, Store, Tokens
 from toolcrib.settings import Settings
 
 FORMAT = 1
@@ -58,18 +60,13 @@ def backup(settings: Settings, path: Path) -> Saved:
 
 def _write(archive: zipfile.ZipFile, system: System) -> Saved:
     tools = versions = 0
+    digests: set[str] = set()
     with archive.open(_TOOLS, "w", force_zip64=True) as file:
         for name, history in _histories(system.store):
             _line(file, {"name": name, "versions": history})
             tools, versions = tools + 1, versions + len(history)
-    blobs, bundles = system.blobs, 0
-    for key in sorted(dict(blobs.keys())):
-        pieces = blobs.open(key)
-        if pieces is None:  # its tool was deleted meanwhile
-            continue
-        with archive.open(f"{_BLOBS}{key}", "w", force_zip64=True) as file:
-            file.writelines(pieces)
-        bundles += 1
+            digests.update(filter(None, map(_digest, history)))
+    bundles = sum(_write_code(archive, system.blobs, digest) for digest in sorted(digests))
     events = system.audit.events(limit=_EVERY_EVENT)
     with archive.open(_AUDIT, "w", force_zip64=True) as file:
         for event in reversed(events):
@@ -83,6 +80,19 @@ def _write(archive: zipfile.ZipFile, system: System) -> Saved:
     manifest[SEAL_CLAIM] = system.store.claimed(SEAL_CLAIM)
     archive.writestr(_MANIFEST, json.dumps(manifest, indent=2))
     return saved
+
+
+def _digest(version: dict[str, Any]) -> str | None:
+    return bundle_digest((version["document"] or {}).get("binding", {}).get("source_code_link", ""))
+
+
+def _write_code(archive: zipfile.ZipFile, blobs: Blobs, digest: str) -> bool:
+    """Whether the code is there: it may have been removed since its tool was deleted."""
+    pieces = open_code(blobs, digest)
+    if pieces is not None:
+        with archive.open(f"{_BLOBS}{blob_key(digest)}", "w", force_zip64=True) as file:
+            file.writelines(pieces)
+    return pieces is not None
 
 
 def _histories(store: Store) -> Iterator[tuple[str, list[dict[str, Any]]]]:

@@ -29,6 +29,9 @@ class MongoAudit:
         found = self._server.attempt(lambda: list(self._events.find(where).sort(newest).limit(limit)))
         return [AuditEvent(**{name: document[name] for name in AuditEvent._fields}) for document in found]
 
+    def ping(self) -> None:
+        self._server.ping()
+
     def close(self) -> None:
         self._server.close()
 

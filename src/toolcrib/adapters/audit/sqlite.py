@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Unpack
 
-from toolcrib.adapters.sqlite import connect, explained, transaction
+from toolcrib.adapters.sqlite import connect, explained, transaction, write_nothing
 from toolcrib.ports import AuditCriteria, AuditEvent
 
 _SCHEMA = """
@@ -63,6 +63,10 @@ class SqliteAudit:
         with self._lock, explained(_WHAT, self._path):
             rows = self._db.execute(query, {**given, "since": since, "limit": limit}).fetchall()
         return [AuditEvent(*row) for row in rows]
+
+    def ping(self) -> None:
+        with self._lock, explained(_WHAT, self._path), transaction(self._db):
+            write_nothing(self._db)
 
     def close(self) -> None:
         with self._lock:

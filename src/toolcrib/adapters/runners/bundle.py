@@ -65,10 +65,11 @@ class BundleRunner(BoundRunner):
             raise ToolBusyError(f"{self.max_running} bundles are running already; try {spec.name!r} again later")
         try:
             try:
-                unpacked = await in_thread(self.cache.get, digest)
+                lease = await in_thread(self.cache.lease, digest)
             except InvalidBundleError as error:
                 raise ToolFailedError(spec.name, _first_line(error), cause_type=type(error).__name__) from None
-            return await self._run(spec, unpacked, arguments, str(context.values.get("command", "")))
+            with lease:
+                return await self._run(spec, lease.unpacked, arguments, str(context.values.get("command", "")))
         finally:
             self._running.release()
 
