@@ -13,8 +13,10 @@ from tests.support.archives import SPEC, bundle, python_code
 from toolcrib.adapters.audit.memory import MemoryAudit
 from toolcrib.adapters.blobs import open_blobs
 from toolcrib.adapters.stores.memory import MemoryStore
-from toolcrib.catalogue.bundles import collect_orphans, ingest, remove_bundle
+from toolcrib.catalogue.bundles import ingest
 from toolcrib.catalogue.catalogue import Catalogue
+from toolcrib.catalogue.code import open_code
+from toolcrib.catalogue.collecting import GRACE_SECONDS, Collected, collect
 from toolcrib.catalogue.entries import Entry
 from toolcrib.core.errors import (
     DeniedError,
@@ -35,7 +37,7 @@ class Shop:
     def __init__(self, folder: Path, **options: Any) -> None:
         self.folder = folder
         self.blobs = Watched(open_blobs(f"file://{folder}/blobs"))
-        self.catalogue = Catalogue(MemoryStore(), cleanups=[remove_bundle(self.blobs)], **options)
+        self.catalogue = Catalogue(MemoryStore(), **options)
 
     def upload(self, content: bytes, catalogue: Catalogue | None = None, **options: Any) -> Entry:
         path = self.folder / "upload.zip"

@@ -29,7 +29,7 @@ from toolcrib.core.errors import InvalidBundleError, OverloadedError, disk_error
 from toolcrib.formats.archives import Archive, ArchiveLimits
 from toolcrib.ports import Blobs
 
-_STAGING, _REMOVING = ".unpacking-", ".removing-"
+_STAGING, _REMOVING, _CONTENT = ".unpacking-", ".removing-", "content"
 _BLOCK_BYTES = 4096
 
 
@@ -120,20 +120,24 @@ class BundleCache:
         """Make the target, unless somebody else does so meanwhile."""
         staging = self._folder / f"{_STAGING}{digest}"
         with FolderLock.making(staging) as held:  # waits for who unpacks the same code just now
-            if not held or target.is_dir():
+            if not held:
                 return
             try:
-                _empty(staging)
-                with tempfile.TemporaryFile(dir=staging) as file:
-                    self._fetch(digest, file)
-                    archive = Archive(file, f"the bundle {digest:.12}", self._limits)
-                    self._make_room(staging, _needed(archive))
-                    _extract(archive, staging / "content")
-                (staging / "content").rename(target)
+                if not target.is_dir():
+                    self._unpack_into(staging, digest)
+                    (staging / _CONTENT).rename(target)
             finally:
                 with self._lock:
                     self._claims.pop(staging, None)
                 shutil.rmtree(staging, ignore_errors=True)
+
+    def _unpack_into(self, staging: Path, digest: str) -> None:
+        _empty(staging)
+        with tempfile.TemporaryFile(dir=staging) as file:
+            self._fetch(digest, file)
+            archive = Archive(file, f"the bundle {digest:.12}", self._limits)
+            self._make_room(staging, _needed(archive))
+            _extract(archive, staging / _CONTENT)
 
     def _fetch(self, digest: str, file: IO[bytes]) -> None:
         pieces = open_code(self._blobs, digest)
