@@ -79,7 +79,7 @@ def test_blobs_that_are_there_answer_a_ping(blobs: Blobs) -> None:
     blobs.put("x", io.BytesIO(b"1"))
     blobs.ping()
     blobs.ping()
-    assert [key for key, _ in blobs.keys()] == ["x"]  # nothing piles up
+    assert set(dict(blobs.keys())) == {"x"}  # nothing piles up
 
 
 @pytest.mark.parametrize("key", ["../x", "a/../b", "/etc/passwd", "", "a//b", "a\\b", "a\0b", "./a"])

@@ -15,7 +15,7 @@ from toolcrib.catalogue.catalogue import Catalogue
 from toolcrib.catalogue.code import referred
 from toolcrib.catalogue.creator import checked_spec
 from toolcrib.catalogue.entries import Entry
-from toolcrib.core.errors import disk_error
+from toolcrib.core.errors import ToolcribError, disk_error
 from toolcrib.core.roles import Who
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.bundle import Bundle, BundleLimits, blob_key, read_bundle
@@ -48,6 +48,8 @@ def ingest(
             with referred(blobs, bundle.digest):
                 blobs.put(blob_key(bundle.digest), code)
                 return catalogue.publish(spec, replace=replace, force=force, principal=principal)
+    except ToolcribError:
+        raise  # a refusal is an OSError as well
     except OSError as error:
         raise disk_error("the bundle cannot be unpacked", error) from error
 
