@@ -4,6 +4,7 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import settings as how
 from hypothesis import strategies as st
 from tests.support.archives import SPEC, bundle, python_code
-from tests.support.blobs import Step, WatchedBlobs, WatchedStore
+from tests.support.blobs import Step, WatchedBlobs, WatchedStore, nothing
 from tests.support.s3 import S3Server
 from tests.support.stores import STORES
 
@@ -40,6 +41,11 @@ class Refusing:
         return Decision(False, "not today")
 
 
+@cache
+def packed(name: str, code: str) -> bytes:
+    return bundle(spec={**SPEC, "tool_id": name}, code=python_code(f"{code} = 1\n"))
+
+
 @dataclass
 class House:
     """A catalogue and its blobs, with bundles brought in as the service does it."""
@@ -50,7 +56,7 @@ class House:
 
     def upload(self, name: str, code: str = "same", **options: Any) -> None:
         path = self.folder / f"{next(NUMBERS)}.zip"
-        path.write_bytes(bundle(spec={**SPEC, "tool_id": name}, code=python_code(f"{code} = 1\n")))
+        path.write_bytes(packed(name, code))
         catalogue = options.pop("catalogue", self.catalogue)
         ingest(path, blobs=self.blobs, catalogue=catalogue, link_for=lambda x: bundle_link("http://x", x), **options)
         path.unlink()
@@ -114,10 +120,12 @@ def test_a_replace_with_the_same_code_fails_meanwhile(house: House, monkeypatch:
 
 
 def test_a_tool_is_deleted_while_it_is_replaced(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The deletion has looked for others with the same code and found none; then the replace goes all the way."""
     house.upload("tool")
     during_removal(house, monkeypatch, lambda: house.upload("tool", replace=True))
     house.catalogue.delete("tool")
-    house.upload("tool", replace=True)
+    if "tool" not in house.catalogue:
+        house.upload("tool")
     assert house.without_code() == []
 
 
@@ -168,12 +176,15 @@ class KilledError(BaseException):
     """kill -9: nothing that comes after is done."""
 
 
+FOR_EVER = 10_000
+
+
 @dataclass
 class Actor:
     """One who acts, a step at a time: a step is one operation on the blobs or on the store."""
 
     act: Callable[["Actor"], object]
-    steps_to_live: int
+    steps_to_live: int = FOR_EVER
     done: bool = False
     error: BaseException | None = None
     _go: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
@@ -190,10 +201,13 @@ class Actor:
         threading.Thread(target=self._run, daemon=True).start()
         self._stands.acquire()
 
-    def go_on(self) -> None:
-        """The step that it stands before, up to the next."""
-        self._go.release()
-        self._stands.acquire()
+    def go_on(self, steps: int) -> None:
+        """So many steps, if there are as many; then it stands before the next."""
+        for _ in range(steps):
+            if self.done:
+                return
+            self._go.release()
+            self._stands.acquire()
 
     def _run(self) -> None:
         try:
@@ -228,6 +242,9 @@ class Stage:
     def _age(self, key: str, at: float) -> float:
         return 0.0 if key in self.old or key.startswith("sha256/") else at
 
+    def grow_old(self) -> None:
+        self.old |= set(dict(self.inner.keys()))
+
     @property
     def quiet(self) -> House:
         return House(self.folder, self.inner, Catalogue(self.store))
@@ -248,44 +265,90 @@ class Stage:
         self.collect(actor.step)
 
 
-def prepared(stage: Stage, *, in_trash: bool) -> Stage:
-    """The code is there, named by one tool; or it has lain in the trash for long, and nobody names it."""
+BEGINNINGS = ["named", "unnamed", "in the trash"]
+
+
+def staged(folder: Path, beginning: str, *, two_steps: bool) -> Stage:
+    """The code is there, and a tool names it; or none does; or it has lain in the trash for long."""
+    stage = Stage(folder, open_blobs("memory:"), two_steps)
     stage.quiet.upload("old")
-    if in_trash:
+    if beginning != "named":
         stage.quiet.catalogue.delete("old")
-        stage.collect(lambda *_: None)
-        stage.old = {key for key, _ in stage.inner.keys()}
+    if beginning == "in the trash":
+        stage.collect(nothing)
+        stage.grow_old()
     return stage
 
 
-@how(max_examples=150)
+def check_the_end(stage: Stage, actors: list[Actor]) -> None:
+    """Nobody failed, and all is well, also when everything but what the living just wrote has grown old."""
+    assert [actor.error for actor in actors if actor.error] == []
+    for _ in range(3):
+        stage.grow_old()
+        stage.collect(nothing)
+        assert stage.quiet.without_code() == []
+    left = dict(stage.inner.keys())
+    assert len(left) == min(1, len(stage.quiet.catalogue))  # what nobody names is gone
+
+
+two_ways = pytest.mark.parametrize("two_steps", [False, True], ids=["atomic", "two steps"])
+
+
+@two_ways
+@pytest.mark.parametrize("beginning", BEGINNINGS)
+@pytest.mark.parametrize("killed", [False, True], ids=["both live", "first killed"])
+@pytest.mark.parametrize("first", ["collector", "upload"])
+def test_wherever_one_stands_still_the_other_may_stand_still(
+    first: str, killed: bool, beginning: str, two_steps: bool, tmp_path: Path
+) -> None:
+    """One goes so many steps, then the other so many, then the first goes to its end or is killed: every number."""
+    ends = {False}
+    for many in range(40):
+        few = 0
+        while True:
+            stage = staged(tmp_path, beginning, two_steps=two_steps)
+            actors = [Actor(stage.collector), Actor(stage.upload("new"))]
+            if first == "upload":
+                actors.reverse()
+            one, other = actors
+            one.start()
+            other.start()
+            one.go_on(many)
+            one_ended = one.done
+            other.go_on(few)
+            other_ended = other.done
+            one.steps_to_live = 0 if killed else FOR_EVER
+            one.go_on(FOR_EVER)
+            assert stage.quiet.without_code() == []
+            other.go_on(FOR_EVER)
+            check_the_end(stage, actors)
+            few += 1
+            if other_ended:
+                break
+        ends.add(one_ended)
+        if one_ended:
+            break
+    assert ends == {False, True}
+
+
+@how(max_examples=200)
 @given(st.data())
-@pytest.mark.parametrize("two_steps", [False, True], ids=["atomic", "two steps"])
+@two_ways
 def test_no_order_of_steps_loses_code(
     two_steps: bool, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     folder = tmp_path_factory.mktemp("stage")
-    stage = prepared(Stage(folder, open_blobs("memory:"), two_steps), in_trash=data.draw(st.booleans()))
-    acts = [stage.upload("new"), stage.upload("old"), stage.refuse, stage.delete, stage.collector, stage.collector]
-    actors = [
-        Actor(act, steps_to_live=data.draw(st.one_of(st.just(10_000), st.integers(0, 30))))
-        for act in data.draw(st.permutations(acts))
-    ]
+    stage = staged(folder, data.draw(st.sampled_from(BEGINNINGS)), two_steps=two_steps)
+    acts = [stage.collector, stage.upload("new"), stage.upload("old"), stage.refuse, stage.delete]
+    more = data.draw(st.lists(st.sampled_from(acts), min_size=1, max_size=3))
+    lives = st.one_of(st.just(FOR_EVER), st.integers(0, 20))
+    actors = [Actor(act, data.draw(lives)) for act in (stage.collector, stage.upload("new"), *more)]
     for actor in actors:
         actor.start()
     while waiting := [actor for actor in actors if not actor.done]:
-        turn = data.draw(st.sampled_from(waiting))
-        for _ in range(data.draw(st.integers(1, 8))):
-            if not turn.done:
-                turn.go_on()
+        data.draw(st.sampled_from(waiting)).go_on(data.draw(st.integers(1, 5)))
         assert stage.quiet.without_code() == []
-    assert [actor.error for actor in actors if actor.error] == []
-    for _ in range(3):  # also when all of it has grown old, references but those of the living
-        stage.old |= {key for key, _ in stage.inner.keys()}
-        stage.collect(lambda *_: None)
-        assert stage.quiet.without_code() == []
-    named = {key for key, _ in stage.inner.keys()}
-    assert len(named) == min(1, len(stage.quiet.catalogue))  # and nothing is left that nobody names
+    check_the_end(stage, actors)
 
 
 # The same on real backends, left to chance.
