@@ -27,7 +27,7 @@ from toolcrib.catalogue.code import open_code
 from toolcrib.catalogue.collecting import collect
 from toolcrib.core.errors import ConflictError, DeniedError, ToolcribError, ToolNotFoundError
 from toolcrib.core.query import ALL
-from toolcrib.formats.bundle import bundle_digest, bundle_link
+from toolcrib.formats.bundle import blob_key, bundle_digest, bundle_link
 from toolcrib.ports import Blobs, Decision, PolicyRequest
 from toolcrib.settings import Settings
 
@@ -68,6 +68,10 @@ class House:
     def without_code(self) -> list[str]:
         """The tools whose code is gone."""
         return [name for name, digest in self._digests() if open_code(self.blobs, digest) is None]
+
+    def misplaced(self) -> list[str]:
+        """The tools whose code is found in the trash at best."""
+        return [name for name, digest in self._digests() if not self.blobs.holds(blob_key(digest))]
 
     def _digests(self) -> Iterator[tuple[str, str]]:
         for record in self.catalogue.store.query(ALL):
@@ -265,18 +269,20 @@ class Stage:
         self.collect(actor.step)
 
 
-BEGINNINGS = ["named", "unnamed", "in the trash"]
+BEGINNINGS = ["named", "unnamed", "in the trash", "in both"]
 
 
 def staged(folder: Path, beginning: str, *, two_steps: bool) -> Stage:
-    """The code is there, and a tool names it; or none does; or it has lain in the trash for long."""
+    """The code is there, and a tool names it; or none does; or it has lain in the trash for long, or in both places."""
     stage = Stage(folder, open_blobs("memory:"), two_steps)
     stage.quiet.upload("old")
     if beginning != "named":
         stage.quiet.catalogue.delete("old")
-    if beginning == "in the trash":
+    if beginning.startswith("in"):
         stage.collect(nothing)
         stage.grow_old()
+    if beginning == "in both":
+        stage.quiet.refused("old")
     return stage
 
 
@@ -321,6 +327,8 @@ def test_wherever_one_stands_still_the_other_may_stand_still(
             one.go_on(FOR_EVER)
             assert stage.quiet.without_code() == []
             other.go_on(FOR_EVER)
+            if not killed:
+                assert stage.quiet.misplaced() == []
             check_the_end(stage, actors)
             few += 1
             if other_ended:
@@ -331,7 +339,7 @@ def test_wherever_one_stands_still_the_other_may_stand_still(
     assert ends == {False, True}
 
 
-@how(max_examples=200)
+@how(max_examples=100)
 @given(st.data())
 @two_ways
 def test_no_order_of_steps_loses_code(

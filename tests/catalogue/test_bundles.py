@@ -168,6 +168,21 @@ def test_a_refused_upload_does_not_take_another_tools_code_along(shop: Shop) -> 
     assert len(shop.kept()) == 1
 
 
+def test_an_upload_under_way_keeps_its_code_from_the_collector(tmp_path: Path) -> None:
+    collected: list[Collected] = []
+
+    class Collecting(Refusing):
+        def decide(self, request: PolicyRequest) -> Decision:
+            shop.ages |= {key: 0.0 for key in shop.kept() if key.startswith("sha256/")}
+            collected.append(shop.collect())
+            return Decision(True)
+
+    shop = Shop(tmp_path, policy=Collecting())
+    shop.upload(bundle())
+    assert collected == [Collected([], [], [])]
+    assert len(shop.kept()) == 1
+
+
 def test_a_store_that_fails_leaves_a_reference_that_counts_for_a_while(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
