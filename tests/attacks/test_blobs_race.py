@@ -191,10 +191,13 @@ class Actor:
     steps_to_live: int = FOR_EVER
     done: bool = False
     error: BaseException | None = None
+    next: tuple[str, str] = ("", "")
+    """What it is about to do."""
     _go: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     _stands: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
 
-    def step(self, _what: str, _key: str) -> None:
+    def step(self, what: str, key: str) -> None:
+        self.next = what, key
         self._stands.release()
         self._go.acquire()
         self.steps_to_live -= 1
@@ -212,6 +215,12 @@ class Actor:
                 return
             self._go.release()
             self._stands.acquire()
+
+    def go_before(self, what: str, key: str = "") -> None:
+        """Up to an operation on a key that begins so."""
+        while not (self.next[0] == what and self.next[1].startswith(key)):
+            assert not self.done, what
+            self.go_on(1)
 
     def _run(self) -> None:
         try:
@@ -337,6 +346,39 @@ def test_wherever_one_stands_still_the_other_may_stand_still(
         if one_ended:
             break
     assert ends == {False, True}
+
+
+def test_references_are_asked_for_before_records(tmp_path: Path) -> None:
+    """The other way round, an upload that ends between the two questions is seen by neither."""
+    stage = staged(tmp_path, "unnamed", two_steps=False)
+    collector, upload = Actor(stage.collector), Actor(stage.upload("new"))
+    collector.start()
+    upload.start()
+    collector.go_before("move")
+    upload.go_before("commit")
+    collector.go_on(1)
+    collector.go_before("keys", "references")
+    upload.go_on(FOR_EVER)
+    collector.go_on(FOR_EVER)
+    assert stage.quiet.misplaced() == []
+    check_the_end(stage, [collector, upload])
+
+
+def test_no_collector_empties_the_place_that_another_is_about_to_rely_on(tmp_path: Path) -> None:
+    """One has copied the code into the trash, the other removes an old copy from there, then the first the code."""
+    stage = staged(tmp_path, "in the trash", two_steps=True)
+    emptying, moving, upload = Actor(stage.collector), Actor(stage.collector), Actor(stage.upload("new"))
+    emptying.start()
+    emptying.go_before("delete", "trash/")
+    stage.quiet.refused("other")  # the code is there again
+    moving.start()
+    moving.go_before("delete", "sha256/")
+    upload.start()
+    upload.go_before("commit")
+    for actor in (emptying, moving, upload):
+        actor.go_on(FOR_EVER)
+        assert stage.quiet.without_code() == []
+    check_the_end(stage, [emptying, moving, upload])
 
 
 @how(max_examples=100)
