@@ -3,8 +3,9 @@
 import random
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -137,22 +138,20 @@ def test_many_at_once(house: House) -> None:
     """The same three, left to chance."""
     house.upload("fixed", "fixed")
 
-    def act(draw: random.Random) -> None:
-        name, code = draw.choice(["a", "b", "c"]), draw.choice(["one", "two"])
-        try:
-            match draw.randrange(3):
-                case 0:
-                    house.catalogue.delete(name)
-                case 1:
-                    house.upload(name, code, replace=True)
-                case _:
-                    house.refused(name, code)
-        except (ToolNotFoundError, ConflictError):
-            pass
+    def act(seed: int) -> None:
+        draw = random.Random(seed)
+        for _ in range(15):
+            name, code = draw.choice(["a", "b", "c"]), draw.choice(["one", "two"])
+            with suppress(ToolNotFoundError, ConflictError):
+                match draw.randrange(3):
+                    case 0:
+                        house.catalogue.delete(name)
+                    case 1:
+                        house.upload(name, code, replace=True)
+                    case _:
+                        house.refused(name, code)
 
-    all_at_once(
-        [lambda seed=seed: [act(draw) for draw in [random.Random(seed)] for _ in range(15)] for seed in range(4)]
-    )  # type: ignore[misc]
+    all_at_once([partial(act, seed) for seed in range(4)])
     assert house.without_code() == []
 
 
@@ -422,18 +421,16 @@ def test_uploads_deletions_and_collectors_at_once(system: System, real_blobs: Bl
     def change(seed: int) -> None:
         draw = random.Random(seed)
         for _ in range(10):
-            try:
+            with suppress(ToolNotFoundError, ConflictError):
                 if draw.random() < 0.4:
                     house.catalogue.delete(f"t{seed}")
                 else:
                     house.upload(f"t{seed}", draw.choice(["one", "two"]), replace=True)
-            except (ToolNotFoundError, ConflictError):
-                pass
             assert f"t{seed}" not in house.without_code()
 
     def change_all() -> None:
         try:
-            all_at_once([lambda seed=seed: change(seed) for seed in range(3)])  # type: ignore[misc]
+            all_at_once([partial(change, seed) for seed in range(3)])
         finally:
             ended.set()
 

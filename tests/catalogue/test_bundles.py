@@ -168,7 +168,7 @@ def test_a_refused_upload_does_not_take_another_tools_code_along(shop: Shop) -> 
     assert len(shop.kept()) == 1
 
 
-def test_an_upload_under_way_keeps_its_code_from_the_collector(tmp_path: Path) -> None:
+def test_an_upload_under_way_keeps_its_code_from_the_collector(shop: Shop) -> None:
     collected: list[Collected] = []
 
     class Collecting(Refusing):
@@ -177,8 +177,7 @@ def test_an_upload_under_way_keeps_its_code_from_the_collector(tmp_path: Path) -
             collected.append(shop.collect())
             return Decision(True)
 
-    shop = Shop(tmp_path, policy=Collecting())
-    shop.upload(bundle())
+    shop.upload(bundle(), Catalogue(shop.catalogue.store, policy=Collecting()))
     assert collected == [Collected([], [], [])]
     assert len(shop.kept()) == 1
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -59,7 +59,7 @@ def application_of(system: System, *, limits: Limits | None = None, tracer: trac
         limits,
         BundleLimits(code=ArchiveLimits(settings.max_unpacked_bytes)),
         Places("uploads", settings.max_uploads, each=settings.max_uploads // 2),
-        _readiness(system),
+        Readiness(readiness_parts(system)),
     )
     mcp = _mcp_door(system)
     routes: list[BaseRoute] = [
@@ -79,14 +79,14 @@ def application_of(system: System, *, limits: Limits | None = None, tracer: trac
     )
 
 
-def _readiness(system: System) -> Readiness:
+def readiness_parts(system: System) -> dict[str, Callable[[], object]]:
     """Every place that the service must be able to write to."""
-    return Readiness({
+    return {
         "store": system.store.ping,
         "audit": system.audit.ping,
         "blob store": system.blobs.ping,
         "upload folder": lambda: check_spool(system.settings.spool),
-    })  # fmt: skip
+    }
 
 
 def _mcp_door(system: System) -> HttpDoor | None:
