@@ -2,6 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
+from operator import add
+from time import time
 from typing import Any
 
 import httpx
@@ -11,6 +14,7 @@ from tests.support.waiting import PATIENCE, until
 from tests.surfaces.conftest import Serve, system_of
 from tests.surfaces.http.bundles import SPEC, bundle, code_zip
 
+from toolcrib.catalogue.collecting import GRACE_SECONDS, collect
 from toolcrib.settings import Settings
 from toolcrib.surfaces.http.readiness import Readiness
 from toolcrib.surfaces.rest import RenderedEntries
@@ -425,8 +429,12 @@ async def test_code_in_s3_is_handed_out_by_a_presigned_address(
         assert httpx.get(presigned, timeout=PATIENCE).content == code_zip()
         assert httpx.get(presigned[:-4] + "0000", timeout=PATIENCE).status_code == 403
     await client.delete("/tools/tool-123")
-    assert (await client.get(link)).status_code in (307, 404)
-    assert httpx.get(presigned, timeout=PATIENCE).status_code == 404, "the code goes with the tool"
+    assert (await client.get("/tools/tool-123/tool.zip")).status_code == 404
+    system = system_of(client)
+    for graces in (2, 4):
+        collect(system.blobs, system.store, clock=partial(add, time(), graces * GRACE_SECONDS))
+    assert (await client.get(link)).status_code == 404
+    assert httpx.get(presigned, timeout=PATIENCE).status_code == 404, "the code is gone"
 
 
 async def test_a_missing_bucket_is_not_a_missing_tool(serve: Serve, settings: Settings, s3_server: S3Server) -> None:
