@@ -10,7 +10,7 @@ SITE := mkdir -p .cache && folder=$$(mktemp -d .cache/site-XXXXXX) && { \
 	$(BIN)/sphinx-build -q -E -b html -d $$folder/doctrees docs $$folder/html && \
 	rm -rf $(HELP) && mv $$folder/html $(HELP); done=$$?; rm -rf $$folder; exit $$done; }
 
-.PHONY: help run venv test coverage nightly pythons check measures docs bench lock parts clean
+.PHONY: help run venv test coverage nightly ordinary pythons check measures docs bench lock parts clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -32,6 +32,9 @@ $(STAMP): pyproject.toml constraints.txt
 
 test: venv parts ## every test, against real parts
 	$(TEST) $(ARGS)
+
+ordinary: venv parts ## what depends on who runs it, as an ordinary user
+	scripts/ordinary $(ARGS)
 
 pythons: venv ## the fast part of the suite on the other supported Pythons that are installed
 	scripts/pythons

@@ -6,11 +6,12 @@ caller then runs it in a thread (:mod:`toolcrib.calling.blocking`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, Protocol, TypedDict, Unpack
 
 if TYPE_CHECKING:
+    from toolcrib.core.chains import Head, Link
     from toolcrib.core.query import Filter
     from toolcrib.core.ranking import Candidate, Lookup
     from toolcrib.core.roles import Principal
@@ -88,6 +89,18 @@ class AuditLog(Audit, Protocol):
         """What was kept and has the wanted values, newest first. An empty criterion does not count."""
         ...
 
+    def links(self) -> Iterator[Link]:
+        """Every event with its place in its chain, chain by chain and in order."""
+        ...
+
+    def heads(self) -> dict[str, Head]:
+        """The head of every chain, the one that was written last at the end."""
+        ...
+
+    def adopt(self, links: Iterable[Link], heads: Mapping[str, Head]) -> None:
+        """Keep what a backup holds, each event in its place; what is there already stays as it is."""
+        ...
+
     def ping(self) -> None:
         """Write something that does not stay. Raises StoreError if events cannot be kept."""
         ...
@@ -153,12 +166,15 @@ class Tokens(Protocol):
 
 
 class Bearer(Protocol):
-    def verify(self, token: str) -> tuple[Principal, float]:
+    async def verify(self, token: str, caller: str = "") -> tuple[Principal, float]:
         """Who a signed token is of, and when it expires. Raises UnauthenticatedError if it is not valid.
 
-        May fetch the issuer's keys, so async code asks in a thread.
+        Never waits for the issuer as long as the token's key is known; otherwise not for long, and each ``caller``
+        (the address it came from) in its turn. UnavailableError if nobody can say whether it is valid.
         """
         ...
+
+    def close(self) -> None: ...
 
 
 # Store: tools that outlive the process
@@ -187,6 +203,8 @@ class Record:
     at: float
     """When it was written, seconds since the epoch."""
     deleted: bool = False
+    owner: str = ""
+    """Who may change the tool, beside administrators; empty if it is the operator's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +213,14 @@ class Change:
 
     ``expected`` is the etag that must be there, None if nothing may be there, ANY if it does not matter.
     ``event`` is a payload for the outbox, kept in the same transaction and delivered later.
+    ``owner`` is the tool's from now on; None: as it is, and nobody of a tool that is new. It ends with a delete.
     """
 
     name: str
     document: dict[str, Any] | None
     expected: str | _Anything | None = ANY
     event: dict[str, Any] | None = None
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +262,12 @@ class Deliverer(Protocol):
 
 
 class Store(Outbox, Protocol):
-    """Documents by name with their history and an outbox. Every write is durable when ``commit`` returns."""
+    """Documents by name with their history and an outbox. Every write is durable when ``commit`` returns.
+
+    What a query may cost is in :mod:`toolcrib.core.query.budget`, if whoever asks has set limits. A store tells it of
+    each document that is looked at or found, and ends what runs for the query, here or on a server, when its time is
+    over. It answers the next question as if nothing had been.
+    """
 
     remote: bool
 

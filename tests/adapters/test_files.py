@@ -36,9 +36,9 @@ def test_a_lock_holds_between_processes_and_threads(tmp_path: Path) -> None:
 
 def test_a_new_file_gets_the_mode_and_an_old_one_keeps_its_own(tmp_path: Path) -> None:
     path = tmp_path / "secret"
-    replace_file(path, b"1", mode=0o600)
+    replace_file(path, b"1")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     path.chmod(0o640)
-    replace_file(path, b"2", mode=0o600)
+    replace_file(path, b"2")
     assert (stat.S_IMODE(path.stat().st_mode), path.read_bytes()) == (0o640, b"2")
     assert [found.name for found in tmp_path.iterdir()] == ["secret"]

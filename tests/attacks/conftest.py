@@ -20,14 +20,17 @@ from toolcrib.settings import load_settings
 
 @dataclass
 class Attacked:
-    """``service`` is not started yet, so that a test can say how. ``as_role`` is a client with a token of that role."""
+    """``service`` is not started yet, so that a test can say how.
+
+    ``as_role`` is a client with a token of that role, or of several: ``"runner,publisher"``.
+    """
 
     service: RunningService
     _clients: list[httpx.Client] = field(default_factory=list)
 
     def token(self, role: str, name: str = "") -> str:
         tokens = open_tokens(load_settings(self.service.environment, self.service.folder))
-        token, record = new_token(name or role, Role.parse(role), now=time())
+        token, record = new_token(name or role, *map(Role.parse, role.split(",")), now=time())
         tokens.add(record)
         tokens.close()
         return token

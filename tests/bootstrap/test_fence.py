@@ -16,21 +16,25 @@ from toolcrib.settings import Settings
 
 MODULE = """
 import asyncio
-from toolcrib import AddressRules
+from toolcrib import AddressRules, tool
 from toolcrib.toolsets.browser import BrowserSession
 from toolcrib.toolsets.scraping import make_pipeline
 
+@tool(description="Asks.")
 async def judged(url: str) -> str:
     return AddressRules.in_force().refusal_of_url(url)
 
+@tool(description="Asks.")
 def judged_in_a_thread(url: str) -> str:
     return asyncio.run(judged(url))
 
+@tool(description="Asks.")
 async def session(url: str) -> str:
     return BrowserSession().addresses.refusal_of_url(url)
 
 pipeline = make_pipeline("httpx", ("parsel", {"selectors": {"title": "title"}}), name="pages")
 
+@tool(description="Fetches.")
 async def pages(start: list[str]) -> dict[str, object]:
     return await pipeline.as_tool().execute({"start": start})
 """
@@ -45,7 +49,8 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def catalogue_of(tmp_path: Path, module: str, **settings: tuple[str, ...]) -> Catalogue:
-    given = Settings(data_dir=str(tmp_path), store="memory:", python_modules=(module,), **settings)  # type: ignore[arg-type]
+    listed = tuple(f"{module}:{name}" for name in ("judged", "judged_in_a_thread", "session", "pages"))
+    given = Settings(data_dir=str(tmp_path), store="memory:", python_tools=listed, **settings)  # type: ignore[arg-type]
     return open_catalogue(settings=given)
 
 

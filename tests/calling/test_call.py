@@ -168,7 +168,7 @@ async def test_the_audit_has_the_attempt_first_and_the_outcome_last() -> None:
         ("nobody", "attempt", ""),
         ("nobody", "failed", "tool_not_found"),
         ("add", "attempt", ""),
-        ("add", "refused", "denied"),
+        ("add", "refused", "rule-7: denied"),
     ]
     assert events[0].call == events[1].call != events[2].call
     assert events[0].principal == "ann" and events[0].at == 7.0

@@ -46,12 +46,14 @@ def arithmetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]
     """A module of the user's own."""
     (tmp_path / "arithmetic_for_tests.py").write_text(
         "import os\nfrom toolcrib import BaseTool, tool\nfrom os import system as run_anything\n"
-        "def add(a: int, b: int) -> int:\n    return a + b\n"
+        "def plain(a: int, b: int) -> int:\n    return a + b\n"
+        "@tool\ndef add(a: int, b: int) -> int:\n    'Adds.'\n    return a + b\n"
         "@tool\nasync def multiply(a: int, b: int) -> int:\n    'Multiplies.'\n    return a * b\n"
         "class Subtract(BaseTool):\n    name = 'subtract'\n    description = 'Subtracts'\n"
         "    async def execute(self, a: int, b: int) -> int:\n        return a - b\n"
         "_hidden = add\nvalue = 3\n"
-        "def process_id(a: int, b: int) -> int:\n    import time\n    time.sleep(a)\n    return os.getpid()\n"
+        "@tool\ndef process_id(a: int, b: int) -> int:\n    'Tells it.'\n"
+        "    import time\n    time.sleep(a)\n    return os.getpid()\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     yield "arithmetic_for_tests"
@@ -64,7 +66,7 @@ def open_memory(settings: Settings, **options: Any) -> Catalogue:
 
 @pytest.mark.parametrize(("attribute", "result"), [("add", 8), ("multiply", 15), ("Subtract", 2)])
 async def test_a_python_reference_runs(settings: Settings, arithmetic: str, attribute: str, result: int) -> None:
-    catalogue = open_memory(settings, python_modules=[arithmetic])
+    catalogue = open_memory(settings, python_tools=[f"{arithmetic}:{attribute}"])
     catalogue.publish(bound("mine", python=f"{arithmetic}:{attribute}"))
     tool = catalogue.tool("mine")
     assert tool.spec == catalogue.get("mine")
@@ -74,7 +76,7 @@ async def test_a_python_reference_runs(settings: Settings, arithmetic: str, attr
 
 
 async def test_the_catalogue_decides_on_isolation_and_deadline(settings: Settings, arithmetic: str) -> None:
-    catalogue = open_memory(settings, python_modules=[arithmetic])
+    catalogue = open_memory(settings, python_tools=[f"{arithmetic}:process_id"])
     spec = bound(python=f"{arithmetic}:process_id").with_changes(isolation="process", timeout_seconds=60)
     catalogue.publish(spec)
     assert await catalogue.tool("add").execute({"a": 0, "b": 0}) != os.getpid()
@@ -85,26 +87,35 @@ async def test_the_catalogue_decides_on_isolation_and_deadline(settings: Setting
 
 
 @pytest.mark.parametrize(
-    ("reference", "error", "words"),
+    ("reference", "words"),
     [
-        ("os:system", DeniedError, "'os' of 'add' may not be imported; list it in TOOLCRIB_PYTHON_MODULES"),
-        ("arithmetic_for_tests_evil:x", DeniedError, "may not be imported"),
-        ("arithmetic_for_tests:run_anything", ToolValidationError, "defines no tool 'run_anything'"),
-        ("arithmetic_for_tests:os", ToolValidationError, "defines no tool"),
-        ("arithmetic_for_tests:value", ToolValidationError, "defines no tool"),
-        ("arithmetic_for_tests:nothing", ToolValidationError, "defines no tool"),
-        ("arithmetic_for_tests:_hidden", ToolValidationError, "is not 'package.module:attribute'"),
-        ("arithmetic_for_tests:os.system", ToolValidationError, "is not 'package.module:attribute'"),
-        ("arithmetic_for_tests.missing:x", ToolValidationError, "cannot be imported"),
+        ("arithmetic_for_tests:plain", "is a plain function; put @tool on it"),
+        ("arithmetic_for_tests:run_anything", "is a plain function; put @tool on it"),
+        ("arithmetic_for_tests:os", "is not a tool"),
+        ("arithmetic_for_tests:value", "is not a tool"),
+        ("arithmetic_for_tests:nothing", "defines no tool 'nothing'"),
+        ("arithmetic_for_tests.missing:x", "cannot be imported"),
     ],
 )
-def test_a_python_reference_reaches_only_what_it_may(
-    settings: Settings, arithmetic: str, reference: str, error: type[Exception], words: str
+def test_what_the_operator_lists_must_be_a_tool(
+    settings: Settings, arithmetic: str, reference: str, words: str
 ) -> None:
-    catalogue = open_memory(settings, python_modules=[arithmetic])
+    catalogue = open_memory(settings, python_tools=[reference])
     catalogue.publish(bound(python=reference))
-    with pytest.raises(error, match=words):
+    with pytest.raises(ToolValidationError, match=words):
         catalogue.tool("add")
+
+
+@pytest.mark.parametrize(
+    "text", ["arithmetic", "*", "arithmetic:*", "a.*:add", "a:b.c", "a:b:c", " a:b", "a:", ":b", "a-b:c"]
+)
+def test_the_operator_lists_each_tool_word_for_word(settings: Settings, text: str) -> None:
+    for catalogue in (
+        lambda: open_memory(settings, python_tools=[text]),
+        lambda: open_memory(settings.with_changes("test", python_tools=[text])),
+    ):
+        with pytest.raises(SettingsError, match="write each tool word for word, as 'package.module:attribute'"):
+            catalogue()
 
 
 def test_without_permission_nothing_is_imported(settings: Settings, arithmetic: str) -> None:
@@ -115,8 +126,8 @@ def test_without_permission_nothing_is_imported(settings: Settings, arithmetic: 
     assert arithmetic not in sys.modules
 
 
-async def test_the_settings_list_modules(settings: Settings, arithmetic: str) -> None:
-    catalogue = open_memory(settings.with_changes("test", python_modules=[arithmetic]))
+async def test_the_settings_list_tools(settings: Settings, arithmetic: str) -> None:
+    catalogue = open_memory(settings.with_changes("test", python_tools=[f"{arithmetic}:add"]))
     catalogue.publish(bound(python=f"{arithmetic}:add"))
     assert await catalogue.tool("add").execute({"a": 1, "b": 2}) == 3
 
@@ -218,9 +229,8 @@ def test_the_samples_fill_an_empty_catalogue(settings: Settings, tmp_path: Path)
 
 
 def test_a_description_cannot_make_code_safer_than_it_is(settings: Settings) -> None:
-    reference = "toolcrib.toolsets.browser.standalone:evaluate_javascript"
     catalogue = open_memory(settings)
-    catalogue.publish(bound(python=reference))
+    catalogue.publish(bound(python="evaluate_javascript"))
     assert catalogue.get("add").safety_level == "safe"
     assert catalogue.tool("add").spec.safety_level > "safe"
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.support.filters import to_mongo
 
-from toolcrib.core.errors import InvalidQueryError
+from toolcrib.core.errors import InvalidQueryError, QueryBudgetError
 from toolcrib.core.query import ALL, NOTHING, parse, rename
 
 DOCUMENT: dict[str, Any] = {
@@ -206,6 +206,21 @@ def test_a_filter_cannot_be_changed_through_what_it_was_made_of():
 
 
 def test_a_large_filter_is_read():
-    where = parse({"$or": [{f"field{number}": {"$in": list(range(900))}} for number in range(200)]})
-    assert where.matches({"field199": 899})
-    assert not where.matches({"field199": 900})
+    where = parse({"$or": [{f"field{number}": {"$in": list(range(1000))}} for number in range(20)]})
+    assert where.matches({"field19": 999})
+    assert not where.matches({"field19": 1000})
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"$or": [{"a": {"$in": list(range(1000))}} for _ in range(21)]},
+        {"$or": [{"a": {"$all": list(range(1000))}} for _ in range(21)]},
+        {"$and": [{"a": {"$elemMatch": {"$nin": list(range(1000))}}} for _ in range(21)]},
+        {"$or": [{"a": {"$regex": f"x{number}"}} for number in range(21)]},
+        {"a": {"$elemMatch": {"$not": {"$regex": "x" * 1000}}}, "b": {"$regex": "y" * 1000}, "c": {"$regex": "z"}},
+    ],
+)
+def test_a_filter_that_no_honest_user_writes_is_refused(where: dict[str, Any]):
+    with pytest.raises(QueryBudgetError, match="the filter"):
+        parse(where)

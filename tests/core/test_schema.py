@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from toolcrib import InvalidArgumentsError, InvalidSchemaError
-from toolcrib.core.schema import ArgumentCheck, compile_schema
+from toolcrib.core.schema import ArgumentCheck, compile_schema, named_arguments
 
 SCHEMA = {
     "type": "object",
@@ -219,3 +219,24 @@ def test_values_that_look_like_schemas_stay_values() -> None:
 def test_where_a_dynamic_reference_leads_is_not_guessed() -> None:
     schema = {"properties": {"o": {"$dynamicRef": "#o"}}, "$defs": {"O": {"$dynamicAnchor": "o", **OPTIONS}}}
     assert ArgumentCheck(schema, "t")({"o": {}}) == {"o": {}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "names"),
+    [
+        ({}, set()),
+        (SCHEMA, {"path", "count", "ratio", "options", "rows"}),
+        ({"properties": {"a": True}, "allOf": [{"properties": {"b": {}}}]}, {"a", "b"}),
+        ({"$ref": "#/$defs/x", "$defs": {"x": {"properties": {"a": {"properties": {"inside": {}}}}}}}, {"a"}),
+        ({"oneOf": [{"properties": {"a": {}}}, {"anyOf": [{"properties": {"b": {}}}]}]}, {"a", "b"}),
+        ({"if": {"properties": {"a": {}}}, "then": {"properties": {"b": {}}}, "else": False}, {"a", "b"}),
+        ({"dependentSchemas": {"a": {"properties": {"b": {}}}}}, {"b"}),
+        ({"properties": {"a": {}}, "additionalProperties": False}, {"a"}),
+        ({"properties": {"a": {}}, "additionalProperties": True}, None),
+        ({"properties": {"a": {}}, "additionalProperties": {}}, None),
+        ({"allOf": [{"patternProperties": {"^x-": {}}}]}, None),
+        ({"$ref": "#"}, set()),
+    ],
+)
+def test_the_arguments_that_a_schema_speaks_of(schema: dict[str, Any], names: set[str] | None) -> None:
+    assert named_arguments(schema) == names

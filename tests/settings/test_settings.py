@@ -90,16 +90,16 @@ def test_a_wrong_file_is_named(tmp_path: Path, toml: str, words: str) -> None:
 
 
 def test_lists_and_flags_in_variables(tmp_path: Path) -> None:
-    settings = load(tmp_path, TOOLCRIB_PYTHON_MODULES="a.b, c,", TOOLCRIB_RUN_BUNDLES="off")
-    assert settings.python_modules == ("a.b", "c")
+    settings = load(tmp_path, TOOLCRIB_PYTHON_TOOLS="a.b, c,", TOOLCRIB_RUN_BUNDLES="off")
+    assert settings.python_tools == ("a.b", "c")
     assert settings.run_bundles is False
-    assert load(tmp_path, TOOLCRIB_PYTHON_MODULES='["a.b", "c"]').python_modules == ("a.b", "c")
+    assert load(tmp_path, TOOLCRIB_PYTHON_TOOLS='["a.b", "c"]').python_tools == ("a.b", "c")
     assert load(tmp_path, TOOLCRIB_MCP_COMMANDS='["npx server --ports 1,2"]').mcp_commands == (
         "npx server --ports 1,2",
     )
     assert load(tmp_path, TOOLCRIB_DENIED_ADDRESSES="[::1], [::2]:80").denied_addresses == ("[::1]", "[::2]:80")
-    with pytest.raises(SettingsError, match=r"'python_modules' \(TOOLCRIB_PYTHON_MODULES\) must be a list of texts"):
-        load(tmp_path, TOOLCRIB_PYTHON_MODULES="[1]")
+    with pytest.raises(SettingsError, match=r"'python_tools' \(TOOLCRIB_PYTHON_TOOLS\) must be a list of texts"):
+        load(tmp_path, TOOLCRIB_PYTHON_TOOLS="[1]")
 
 
 def test_a_command_may_hold_commas_so_a_variable_has_one_a_line(tmp_path: Path) -> None:
@@ -210,3 +210,8 @@ def test_the_settings_know_the_secrets(tmp_path: Path) -> None:
     env_file.write_text("A=1")
     settings = load(tmp_path, TOOLCRIB_ENV_FILE=str(env_file), B="2")
     assert (settings.secrets("A"), settings.secrets("B")) == ("1", "2")
+
+
+def test_the_first_releases_list_of_modules_leads_to_that_of_tools(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"no setting 'python_modules' .*; did you mean 'python_tools'\?"):
+        load(tmp_path, TOOLCRIB_PYTHON_MODULES="os")

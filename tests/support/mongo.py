@@ -1,5 +1,6 @@
 """A real MongoDB replica set on loopback."""
 
+import os
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
@@ -20,7 +21,8 @@ def find_mongod() -> Path | None:
     for folder in (package.submodule_search_locations or []) if package else []:
         binary = Path(folder) / "db" / "bin" / "mongod"
         if binary.is_file():
-            binary.chmod(binary.stat().st_mode | 0o111)
+            if not os.access(binary, os.X_OK):
+                binary.chmod(binary.stat().st_mode | 0o111)
             return binary
     return None
 

@@ -72,6 +72,8 @@ class Receiver:
                 except OSError:
                     self.close_connection = True
 
+            do_GET = do_POST
+
             def log_message(self, *args: object) -> None:
                 pass
 

@@ -187,12 +187,13 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
     folder = tmp_path_factory.mktemp("doors")
     (folder / "door_tools.py").write_text(CODE)
     sys.path.insert(0, str(folder))
-    running = RunningService(folder, python_modules="door_tools")
+    names = ("add", "broken", "odd", "deep", "wipe")
+    running = RunningService(folder, python_tools=",".join(f"door_tools:{name}" for name in names))
     running.environment["PYTHONPATH"] = str(folder)
     import door_tools  # type: ignore[import-not-found]
 
     catalogue = open_catalogue(settings=load_settings(running.environment, folder))
-    for name in ("add", "broken", "odd", "deep", "wipe"):
+    for name in names:
         bound = Binding(python=f"door_tools:{name}")
         catalogue.publish(
             getattr(door_tools, name).spec.with_changes(binding=bound, tags=["sums"] if name == "add" else [])

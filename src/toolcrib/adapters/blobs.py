@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import parse_qsl, urlsplit
 
-from toolcrib.adapters.files import file_path, sync, try_writing
+from toolcrib.adapters.files import file_path, make_folder, narrow, sync, try_writing
 from toolcrib.core.errors import (
     MissingDependencyError,
     SettingsError,
@@ -176,7 +176,8 @@ class FolderBlobs(ObjectBlobs):
 
     def __init__(self, folder: Path) -> None:
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
+            narrow(folder)
             super().__init__(LocalStore(folder), f"file://{folder}")
         except (OSError, BaseError) as error:
             raise StoreError(f"the folder {str(folder)!r} cannot hold blobs: {error}") from None
@@ -186,13 +187,13 @@ class FolderBlobs(ObjectBlobs):
         final = self._folder / _checked(key)
         staged = self._folder / _STAGING / uuid.uuid4().hex
         with self._complaints():
-            staged.parent.mkdir(exist_ok=True)
+            make_folder(staged.parent)
             try:
-                with staged.open("xb") as file:
+                with os.fdopen(os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                     shutil.copyfileobj(source, file, _PIECE_BYTES)
                     file.flush()
                     os.fsync(file.fileno())
-                final.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(final.parent)
                 staged.replace(final)
             except BaseException:
                 staged.unlink(missing_ok=True)
@@ -211,7 +212,7 @@ class FolderBlobs(ObjectBlobs):
     def move(self, key: str, to: str) -> bool:
         source, target = self._folder / _checked(key), self._folder / _checked(to)
         with self._complaints():
-            target.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(target.parent)
             try:
                 os.utime(source)  # before: what is renamed is at no moment older than it should be
                 source.rename(target)

@@ -1,9 +1,11 @@
-"""Files that several programs write: locked between processes, replaced whole or not at all."""
+"""Files that several programs write: locked between processes, replaced whole or not at all, their owner's alone."""
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -16,6 +18,9 @@ from toolcrib.core.errors import SettingsError
 
 _POLL_SECONDS = 0.01
 _PROBE_BYTES = 64 * 1024
+_FILE, _FOLDER = 0o600, 0o700
+_OTHERS = 0o077
+_log = logging.getLogger("toolcrib")
 
 
 def file_path(url: str, what: Literal["file", "folder"] = "file") -> Path:
@@ -28,28 +33,75 @@ def file_path(url: str, what: Literal["file", "folder"] = "file") -> Path:
     return Path(path.removeprefix("/")).expanduser() if path.startswith("/~") else Path(path)
 
 
+def make_folder(path: Path) -> None:
+    """Make the folder and those above it that are missing, each its owner's alone."""
+    if path.is_dir():
+        return
+    make_folder(path.parent)
+    path.mkdir(mode=_FOLDER, exist_ok=True)
+
+
+def make_private(path: Path) -> None:
+    """Make the file if it is missing, and its folder, so that it is its owner's alone from its first byte."""
+    make_folder(path.parent)
+    path.touch(mode=_FILE)
+
+
+def narrow(*paths: Path, but: Path | None = None) -> None:
+    """Take from others what an older release gave them, and log it once.
+
+    A folder that others could enter is looked through, except for what lies in the folders of ``but``. What belongs to
+    another user is not ours to close.
+    """
+    narrowed = [closed for path in paths for closed in _narrowed(path, but)]
+    if narrowed:
+        _log.warning(
+            "closed to other users what they could open: %d files and folders, such as %r",
+            len(narrowed), str(narrowed[0]),
+        )  # fmt: skip
+
+
+def _narrowed(path: Path, but: Path | None) -> Iterator[Path]:
+    try:
+        found = path.stat()
+    except OSError:
+        return
+    was_open = bool(found.st_mode & _OTHERS)
+    if stat.S_ISDIR(found.st_mode) and path != but:
+        for entry in sorted(path.iterdir()):
+            if not entry.is_symlink() and (was_open or not entry.is_dir() or _is_open(entry)):
+                yield from _narrowed(entry, but)
+    if was_open and found.st_uid == os.geteuid():
+        path.chmod(stat.S_IMODE(found.st_mode) & ~_OTHERS)
+        yield path
+
+
+def _is_open(path: Path) -> bool:
+    return bool(path.stat().st_mode & _OTHERS)
+
+
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold the lock of ``path`` against threads and processes alike: a file of its own beside it, which stays."""
     from filelock import FileLock  # the root loads this module for everybody, and few lock
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(path.with_name(f"{path.name}.lock"), mode=0o666).acquire(poll_interval=_POLL_SECONDS):
+    make_folder(path.parent)
+    with FileLock(path.with_name(f"{path.name}.lock"), mode=_FILE).acquire(poll_interval=_POLL_SECONDS):
         yield
 
 
 @contextmanager
-def replacing(path: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
+def replacing(path: Path) -> Iterator[IO[bytes]]:
     """A file for what ``path`` is to hold; a reader, and a crash, sees the old content or the new.
 
     It is on disk at the end, unless something was raised meanwhile. A symbolic link stays one, and permissions stay as
-    they were; ``mode`` is for a file that is new.
+    they were; a file that is new is its owner's alone.
     """
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
     known = target.stat().st_mode & 0o7777 if target.exists() else None
     try:
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, known or mode), "wb") as file:
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, known or _FILE), "wb") as file:
             if known is not None:
                 temporary.chmod(known)
             yield file
@@ -62,15 +114,17 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
     sync(target.parent)
 
 
-def replace_file(path: Path, data: bytes, *, mode: int = 0o666) -> None:
+def replace_file(path: Path, data: bytes) -> None:
     """Make ``data`` the content of ``path``, as :func:`replacing` does."""
-    with replacing(path, mode=mode) as file:
+    with replacing(path) as file:
         file.write(data)
 
 
 def append_file(path: Path, data: bytes) -> None:
     """Add ``data`` to the end of ``path``; it is on disk when this returns."""
     is_new = not path.exists()
+    if is_new:
+        make_private(path)
     with path.open("ab") as file:
         file.write(data)
         file.flush()

@@ -48,7 +48,7 @@ class Reply:
 
 
 class HttpCaller:
-    """POSTs from any thread and from any event loop.
+    """GETs and POSTs from any thread and from any event loop.
 
     The connections live on an event loop of their own, so that a pool survives the caller's loop and a plain thread
     gets the same deadline as a coroutine.
@@ -62,6 +62,10 @@ class HttpCaller:
         self._pool: httpcore.AsyncConnectionPool | None = None
         self._pid = 0
 
+    def get(self, url: str, *, seconds: float, max_bytes: int = DEFAULT_MAX_BYTES) -> Future[Reply]:
+        """The answer to a GET, by the rules of :meth:`post`, for those who do not wait for it."""
+        return self._submit(self._ask("GET", url, b"", {}, seconds, max_bytes))
+
     async def post(
         self, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float, max_bytes: int = DEFAULT_MAX_BYTES
     ) -> Reply:
@@ -70,36 +74,38 @@ class HttpCaller:
         Raises TimeoutError past the deadline, DeniedError for an address that the rules refuse, UnavailableError if
         nothing or too much came back.
         """
-        return await asyncio.wrap_future(self._submit(self._post(url, body, headers, seconds, max_bytes)))
+        return await asyncio.wrap_future(self._submit(self._ask("POST", url, body, headers, seconds, max_bytes)))
 
     def post_blocking(
         self, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float, max_bytes: int = DEFAULT_MAX_BYTES
     ) -> Reply:
         """:meth:`post` for a thread."""
-        return self._submit(self._post(url, body, headers, seconds, max_bytes)).result()
+        return self._submit(self._ask("POST", url, body, headers, seconds, max_bytes)).result()
 
     def close(self) -> None:
-        """Close the connections. The next call opens new ones."""
+        """Give up what is under way and close the connections. The next call opens new ones."""
         with self._lock:
             loop, thread, pool = self._loop, self._thread, self._pool
             self._loop = self._thread = self._pool = None
         if loop is None or thread is None or self._pid != os.getpid():
             return
-        if pool is not None:
-            asyncio.run_coroutine_threadsafe(pool.aclose(), loop).result()
+        asyncio.run_coroutine_threadsafe(_end(pool), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
 
-    async def _post(self, url: str, body: bytes, headers: Mapping[str, str], seconds: float, max_bytes: int) -> Reply:
+    async def _ask(
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str], seconds: float, max_bytes: int
+    ) -> Reply:
         target = check_service_url(url)
         host, pool = target.netloc, self._connections()
-        sent = [("Host", host), ("Content-Length", str(len(body))), ("Accept-Encoding", "identity")]
-        sent += headers.items()
+        sent = [("Host", host), ("Accept-Encoding", "identity"), *headers.items()]
+        if method == "POST":
+            sent.append(("Content-Length", str(len(body))))
         try:
             async with (
                 asyncio.timeout(seconds),
-                pool.stream("POST", target.geturl(), headers=_encoded(sent), content=body) as response,
+                pool.stream(method, target.geturl(), headers=_encoded(sent), content=body) as response,
             ):
                 content = await _read(response, max_bytes, host)
         except (httpcore.TimeoutException, TimeoutError):
@@ -181,6 +187,16 @@ class _JudgedBackend(httpcore.AsyncNetworkBackend):
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+
+async def _end(pool: httpcore.AsyncConnectionPool | None) -> None:
+    """Give up what is under way on this loop, and close the connections."""
+    under_way = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in under_way:
+        task.cancel()
+    await asyncio.gather(*under_way, return_exceptions=True)
+    if pool is not None:
+        await pool.aclose()
 
 
 async def _read(response: httpcore.Response, max_bytes: int, host: str) -> bytes:

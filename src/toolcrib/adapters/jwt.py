@@ -8,24 +8,25 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from toolcrib.core.errors import MissingDependencyError, SettingsError, UnauthenticatedError, UnavailableError
-from toolcrib.core.roles import Principal, Role
+from toolcrib.adapters.jwks import ALGORITHMS, FetchedKeys, ListedKeys, Times, parse_keys
+from toolcrib.core.errors import MissingDependencyError, SettingsError, UnauthenticatedError
+from toolcrib.core.json import read_json
+from toolcrib.core.roles import Principal
 
 try:
     import jwt
+    from jwt.utils import base64url_decode
 except ImportError:
     raise MissingDependencyError("PyJWT", extra="server") from None
 
-ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-_KEEP_SECONDS = 3600.0
-_FETCH_SECONDS = 10.0
+_MAX_TOKEN = 16_384
 
 
 @dataclass(frozen=True, slots=True)
 class Issuer:
     """``keys`` is a PEM public key, a file of one, a JWKS file, or the https address of a JWKS.
 
-    ``role_claim`` is dotted for a nested claim and holds a role or a list of them; the highest counts.
+    ``role_claim`` is dotted for a nested claim and holds a role or a list of them.
     """
 
     issuer: str
@@ -44,24 +45,33 @@ class Issuer:
 
 
 class JwtBearer:
-    """Verifies a JWT and says who it is. A key that is not known asks the issuer again, every ``refetch_seconds``."""
+    """Verifies a JWT and says who it is.
 
-    def __init__(self, issuer: Issuer, *, refetch_seconds: float = 30.0) -> None:
+    A token whose key is known never waits. What is plainly no token of our issuer is refused before anything else.
+    """
+
+    def __init__(self, issuer: Issuer, times: Times = Times()) -> None:  # noqa: B008 - frozen
         self._issuer = issuer
-        self._keys: jwt.PyJWKClient | jwt.PyJWKSet | str
+        self._pem = ""
+        self._keys: ListedKeys | FetchedKeys = ListedKeys(())
         if urlsplit(issuer.keys).scheme in ("https", "http"):
-            self._keys = jwt.PyJWKClient(
-                issuer.keys, lifespan=_KEEP_SECONDS, timeout=_FETCH_SECONDS, cooldown_duration=refetch_seconds
-            )
+            self._keys = FetchedKeys(issuer.keys, times)
+            return
+        text = issuer.keys if "-----BEGIN" in issuer.keys else _read(Path(issuer.keys))
+        if "PRIVATE KEY" in text:
+            raise SettingsError("the JWT key is a private key; give the issuer's public key")
+        if "-----BEGIN" in text:
+            self._pem = text
         else:
-            self._keys = _parsed(issuer.keys if "-----BEGIN" in issuer.keys else _read(Path(issuer.keys)))
+            self._keys = ListedKeys(_parsed(text))
 
-    def verify(self, token: str) -> tuple[Principal, float]:
+    async def verify(self, token: str, caller: str = "") -> tuple[Principal, float]:
         rules = self._issuer
         try:
+            header = self._header(token)
             claims = jwt.decode(
                 token,
-                self._key(jwt.get_unverified_header(token).get("kid")),
+                self._pem or await self._key(header.get("kid"), token, caller),
                 algorithms=list(rules.algorithms),
                 audience=rules.audience,
                 issuer=rules.issuer,
@@ -73,35 +83,42 @@ class JwtBearer:
         subject = claims["sub"]
         if not isinstance(subject, str) or not subject:
             raise UnauthenticatedError("the bearer token has no subject", rule="jwt")
-        roles = _roles(claims, rules.role_claim)
-        held = [role for role in Role if role.value in roles]
-        if not held:
+        principal = Principal(subject[:256], _roles(claims, rules.role_claim), f"jwt:{subject[:256]}")
+        if not principal.may:
             raise UnauthenticatedError(
                 f"the bearer token's claim {rules.role_claim!r} names no role of this service", rule="jwt"
             )
-        return Principal(subject[:256], held[-1], f"jwt:{subject[:256]}", roles), float(claims["exp"])
+        return principal, float(claims["exp"])
 
-    def _key(self, kid: object) -> jwt.PyJWK | str:
-        """The key that a token names. An issuer with one key need not be told which."""
-        if isinstance(self._keys, str):
-            return self._keys
-        if isinstance(self._keys, jwt.PyJWKClient):
-            return _fetched(self._keys, kid)
-        return _listed(self._keys, kid)
+    def close(self) -> None:
+        self._keys.close()
 
+    def _header(self, token: str) -> dict[str, Any]:
+        """What a token says of its signature, if it could be one of our issuer's: before anything is done for it."""
+        if len(token) > _MAX_TOKEN or token.count(".") != 2:
+            raise jwt.DecodeError(f"it does not have three parts of together {_MAX_TOKEN:,} characters at most")
+        header: dict[str, Any] = jwt.get_unverified_header(token)
+        if header.get("alg") not in self._issuer.algorithms:
+            raise jwt.InvalidAlgorithmError("its algorithm is not one of 'jwt_algorithms'")
+        return header
 
-def _fetched(client: jwt.PyJWKClient, kid: object) -> jwt.PyJWK:
-    try:
-        return client.get_signing_key(kid) if isinstance(kid, str) else _listed(client.get_jwk_set(), kid)
-    except (jwt.PyJWKClientConnectionError, ValueError) as error:
-        raise UnavailableError(f"the issuer's keys at {client.uri!r} could not be fetched: {error}") from None
+    async def _key(self, kid: object, token: str, caller: str) -> jwt.PyJWK:
+        """The key that a token names. For one of another issuer nobody asks ours."""
+        key = self._keys.known(kid)
+        if key is not None:
+            return key
+        if self._issuer_said_by(token) != self._issuer.issuer:
+            raise jwt.InvalidIssuerError("it is from another issuer")
+        return await self._keys.fetched(kid, caller)
 
-
-def _listed(keys: jwt.PyJWKSet, kid: object) -> jwt.PyJWK:
-    matching = [key for key in keys.keys if kid is None or key.key_id == kid]
-    if len(matching) != 1:
-        raise jwt.InvalidKeyError("it was signed with a key that the issuer does not list")
-    return matching[0]
+    @staticmethod
+    def _issuer_said_by(token: str) -> object:
+        """Who a token says it is from, which proves nothing."""
+        try:
+            claims: Any = read_json(base64url_decode(token.split(".")[1]))
+        except ValueError:
+            return None
+        return claims.get("iss") if isinstance(claims, dict) else None
 
 
 def _roles(claims: Mapping[str, Any], path: str) -> tuple[str, ...]:
@@ -113,14 +130,10 @@ def _roles(claims: Mapping[str, Any], path: str) -> tuple[str, ...]:
     return tuple(name for name in given if isinstance(name, str))
 
 
-def _parsed(text: str) -> jwt.PyJWKSet | str:
-    if "PRIVATE KEY" in text:
-        raise SettingsError("the JWT key is a private key; give the issuer's public key")
-    if "-----BEGIN" in text:
-        return text
+def _parsed(text: str) -> list[jwt.PyJWK]:
     try:
-        return jwt.PyJWKSet.from_json(text)
-    except (ValueError, KeyError, TypeError, AttributeError, jwt.PyJWTError) as error:
+        return parse_keys(text)
+    except ValueError as error:
         raise SettingsError(f"the JWT keys are neither a PEM public key nor a JWKS: {error}") from None
 
 

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from toolcrib.adapters.files import make_folder
+
 
 class FolderLock:
     """A lock that is held until ``release``, which may be called twice."""
@@ -35,7 +37,7 @@ class FolderLock:
     @contextmanager
     def making(cls, folder: Path) -> Iterator[bool]:
         """Make the folder and hold it alone, after whoever else holds it; False if they have removed it meanwhile."""
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         lock = cls._taken(folder, fcntl.LOCK_EX)
         try:
             yield lock is not None

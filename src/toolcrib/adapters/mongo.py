@@ -6,6 +6,7 @@ what a majority has.
 
 from __future__ import annotations
 
+import math
 import random
 import time
 import warnings
@@ -16,11 +17,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from toolcrib.core.errors import MissingDependencyError, StorageFullError, StorageRefusedError, StoreError
+from toolcrib.core.query.budget import BUDGET
 
 try:
     import pymongo
     from bson import ObjectId
-    from pymongo.errors import AutoReconnect, ConfigurationError, InvalidURI, OperationFailure, PyMongoError
+    from pymongo.errors import (
+        AutoReconnect,
+        ConfigurationError,
+        ExecutionTimeout,
+        InvalidURI,
+        OperationFailure,
+        PyMongoError,
+    )
     from pymongo.read_concern import ReadConcern
     from pymongo.write_concern import WriteConcern
 except ImportError as missing:
@@ -84,6 +93,28 @@ class MongoConnection:
                 if not _passes(error) or not self._may_recover() or time.monotonic() > began + patience:
                     raise self._failure(error) from error
             time.sleep(random.uniform(0.005, 0.1))  # noqa: S311 -- only to keep rivals from meeting again
+
+    def ask(self, question: Callable[[int | None], _T]) -> _T:
+        """``attempt`` for a query, within its budget: it is given for how many milliseconds the server may work.
+
+        The server's time is the query's; that of an election is not.
+        """
+        budget = BUDGET.get()
+        if budget is None:
+            return self.attempt(lambda: question(None))
+
+        def asked() -> _T:
+            budget.check()
+            began, worked = time.monotonic(), time.thread_time()
+            most = None if math.isinf(budget.seconds_left) else max(1, round(budget.seconds_left * 1000))
+            try:
+                answer = question(most)
+            except ExecutionTimeout:
+                raise budget.time_is_over() from None
+            budget.spend_seconds((time.monotonic() - began) - (time.thread_time() - worked))
+            return answer
+
+        return self.attempt(asked)
 
     def add(self, collection: str, documents: Sequence[Document]) -> None:
         """Keep new documents. Each has its ``_id`` before the first attempt, so a second changes nothing."""

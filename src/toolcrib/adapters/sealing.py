@@ -82,14 +82,12 @@ def add_key(path: Path, *, first: bool = False) -> tuple[str, ...]:
     The old ones stay, because old versions are sealed with them. ``first`` adds none if one is there: two programs
     that need a key at once get the same.
     """
-    with _naming(path):
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with locked(path):
-            keys = read_keys(path)
-            if not (keys and first):
-                keys = (new_key(), *keys)
-                replace_file(path, "".join(f"{key}\n" for key in keys).encode(), mode=0o600)
-            return keys
+    with _naming(path), locked(path):
+        keys = read_keys(path)
+        if not (keys and first):
+            keys = (new_key(), *keys)
+            replace_file(path, "".join(f"{key}\n" for key in keys).encode())
+        return keys
 
 
 @contextmanager

@@ -11,21 +11,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from toolcrib.adapters.files import make_private, narrow
 from toolcrib.core.errors import StorageFullError, StoreError, disk_error
+from toolcrib.core.query.budget import BUDGET
 
 BUSY_SECONDS = 30.0
 """How long a connection waits for a writer of another process."""
+_STEPS = 1000
+"""After so many instructions of a statement SQLite asks whether it may go on: some sixty rows."""
 
 
-def connect(path: Path | str, *, private: bool = False) -> sqlite3.Connection:
+def connect(path: Path | str) -> sqlite3.Connection:
     """A connection for any thread, outside a transaction, that waits for the disk when it commits.
 
-    ``private`` makes a file that is new its owner's alone.
+    The file is its owner's alone; SQLite gives its own rights to the log and the index that it keeps beside it.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if private:
-        path.touch(mode=0o600)
+    make_private(path)
+    narrow(path, *(path.with_name(f"{path.name}-{part}") for part in ("wal", "shm")))
     connection = sqlite3.connect(
         path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
     )
@@ -51,6 +54,24 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+@contextmanager
+def budgeted(connection: sqlite3.Connection) -> Iterator[None]:
+    """Statements of ``connection`` within the budget of the query under way: past it SQLite ends them."""
+    budget = BUDGET.get()
+    if budget is None:
+        yield
+        return
+    connection.set_progress_handler(lambda: budget.is_over, _STEPS)
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+            raise budget.time_is_over() from None
+        raise
+    finally:
+        connection.set_progress_handler(None, 0)
 
 
 @contextmanager

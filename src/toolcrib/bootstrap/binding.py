@@ -6,21 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.bootstrap.local import shipped_tool
+from toolcrib.adapters.runners.bound import BoundRunner, Credentials, bound_tool, described_tool
+from toolcrib.adapters.runners.fenced import fenced_tool
+from toolcrib.adapters.runners.python_reference import listed_references, python_tool
+from toolcrib.adapters.runners.system_function import function_tool
+from toolcrib.bootstrap.local import shipped_names, shipped_tool
 from toolcrib.core.addresses import AddressRules
-from toolcrib.core.errors import DeniedError, ToolValidationError
+from toolcrib.core.errors import DeniedError, ToolValidationError, did_you_mean
 from toolcrib.core.spec import ToolSpec
-from toolcrib.core.tool import Runner, Tool
+from toolcrib.core.tool import Tool
 from toolcrib.settings import Settings
 
 if TYPE_CHECKING:
     from toolcrib.adapters.http import HttpCaller
     from toolcrib.adapters.runners.unpacking import BundleCache
-
-BROWSER_TOOLS = "toolcrib.toolsets.browser.standalone"
-"""What kept browser tools are bound to; they get the browser that the settings name."""
-SHIPPED_MODULES = ("toolcrib.toolsets",)
-"""What python bindings may always import: the tools that come with Toolcrib."""
 
 
 def address_rules(settings: Settings, *, own: bool = False) -> AddressRules:
@@ -36,53 +35,44 @@ def address_rules(settings: Settings, *, own: bool = False) -> AddressRules:
 class Binder:
     """Makes catalogued specs runnable. What tools share (connections, a sandbox) is opened at the first need.
 
-    ``credentials`` opens those of the tool of a name; ``unpacked`` opens the cache of unpacked bundles.
+    ``unpacked`` opens the cache of unpacked bundles; ``python_tools`` are the references that the host allows beside
+    those of the settings. Whoever publishes a spec chooses among what the operator allowed, and adds nothing to it.
     """
 
     def __init__(
         self,
         settings: Settings,
-        credentials: Callable[[str], Mapping[str, Any]],
         unpacked: Callable[[], BundleCache],
         functions: Mapping[str, Any],
-        python_modules: Sequence[str],
+        python_tools: Sequence[str],
     ) -> None:
         self._settings = settings
-        self._terms: dict[str, Any] = {"credentials": credentials, "default_seconds": settings.run_timeout}
+        self._seconds = settings.run_timeout
         self._unpacked = unpacked
         self._rules = address_rules(settings)
         self._functions = functions
-        self._python_modules = (*SHIPPED_MODULES, *settings.python_modules, *python_modules)
+        self._python_tools = listed_references((*settings.python_tools, *python_tools))
 
-    def __call__(self, spec: ToolSpec) -> Tool:
-        """The spec with what runs it; of several bindings the nearest wins."""
-        binding = spec.binding
-        if binding.python:
-            from toolcrib.adapters.runners.bound import described_tool
-            from toolcrib.adapters.runners.fenced import fenced_tool
-            from toolcrib.adapters.runners.python_reference import python_tool
-
-            module, _, attribute = binding.python.partition(":")
-            shipped = shipped_tool(attribute, self._settings.chromium) if module == BROWSER_TOOLS else None
-            tool = described_tool(shipped, spec, isolate=True) if shipped else python_tool(spec, self._python_modules)
-            return fenced_tool(tool, self._rules)
-        if binding.system_function_rpc_id:
-            from toolcrib.adapters.runners.fenced import fenced_tool
-            from toolcrib.adapters.runners.system_function import function_tool
-
-            return fenced_tool(function_tool(spec, self._functions), self._rules)
-        from toolcrib.adapters.runners.bound import bound_tool
-
-        # An upload always leaves a link, so what was said beside it comes first.
-        if binding.service_url:
-            return bound_tool(spec, self._service)
-        if binding.mcp:
-            return bound_tool(spec, self._mcp)
-        if not binding.source_code_link:
-            raise ToolValidationError(f"{spec.name!r} cannot run: its binding does not say how")
-        if not self._settings.run_bundles:
-            raise DeniedError(f"{spec.name!r} is a bundle, and bundles do not run here", rule="run_bundles")
-        return bound_tool(spec, self._bundle)
+    def __call__(self, spec: ToolSpec, credentials: Credentials | None = None) -> Tool:
+        """The spec with what runs it; ``credentials`` opens those of the record that the spec was read from."""
+        match spec.binding.nearest:
+            case "python":
+                shipped = spec.binding.shipped
+                tool = (
+                    _shipped_tool(spec, shipped, self._settings) if shipped else python_tool(spec, self._python_tools)
+                )
+                return fenced_tool(tool, self._rules)
+            case "system_function_rpc_id":
+                return fenced_tool(function_tool(spec, self._functions), self._rules)
+            case "service_url":
+                return bound_tool(spec, self._service, credentials)
+            case "mcp":
+                return bound_tool(spec, self._mcp, credentials)
+            case "source_code_link":
+                if not self._settings.run_bundles:
+                    raise DeniedError(f"{spec.name!r} is a bundle, and bundles do not run here", rule="run_bundles")
+                return bound_tool(spec, self._bundle, credentials)
+        raise ToolValidationError(f"{spec.name!r} cannot run: its binding does not say how")
 
     def forget(self, spec: ToolSpec) -> None:
         """Removes the unpacked copy of a deleted tool here, unless it is in use. The code itself is the collector's."""
@@ -96,27 +86,36 @@ class Binder:
             self._caller.close()
 
     @cached_property
-    def _service(self) -> Runner:
+    def _service(self) -> BoundRunner:
         from toolcrib.adapters.runners.http_service import HttpServiceRunner
 
-        return HttpServiceRunner(self._caller, **self._terms)
+        return HttpServiceRunner(self._caller, default_seconds=self._seconds)
 
     @cached_property
-    def _mcp(self) -> Runner:
+    def _mcp(self) -> BoundRunner:
         from toolcrib.adapters.runners.mcp_server import McpRunner
 
-        return McpRunner(self._caller, commands=self._settings.mcp_commands, **self._terms)
+        return McpRunner(self._caller, commands=self._settings.mcp_commands, default_seconds=self._seconds)
 
     @cached_property
-    def _bundle(self) -> Runner:
+    def _bundle(self) -> BoundRunner:
         from toolcrib.adapters.runners.bundle import BundleRunner
         from toolcrib.adapters.runners.sandbox import Sandbox, SandboxLimits
 
         sandbox = Sandbox(SandboxLimits(network=self._settings.bundle_network, user=self._settings.bundle_user))
-        return BundleRunner(self._unpacked(), sandbox, **self._terms)
+        return BundleRunner(self._unpacked(), sandbox, default_seconds=self._seconds)
 
     @cached_property
     def _caller(self) -> HttpCaller:
         from toolcrib.adapters.http import HttpCaller
 
         return HttpCaller(self._rules)
+
+
+def _shipped_tool(spec: ToolSpec, name: str, settings: Settings) -> Tool:
+    tool = shipped_tool(name, settings.chromium)
+    if tool is None:
+        raise ToolValidationError(
+            f"{spec.name!r} cannot run: no tool {name!r} ships with Toolcrib{did_you_mean(name, shipped_names())}"
+        )
+    return described_tool(tool, spec, isolate=True)

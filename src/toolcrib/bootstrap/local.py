@@ -35,12 +35,18 @@ def known_names(catalogue: Catalogue) -> list[str]:
     return [entry.name for entry in catalogue.query(limit=_SUGGESTED_FROM).entries]
 
 
-def shipped_tool(name: str, chromium: str) -> Tool | None:
-    """A browser tool that ships, in a browser that is opened for the call."""
-    from toolcrib.toolsets.browser import browser_specs, standalone_tool
+def shipped_names() -> list[str]:
+    """The tools that ship and run by themselves: those of the browser. The scraping tools are steps of pipelines."""
+    from toolcrib.toolsets.browser import browser_specs
 
-    known = any(spec.name == name for spec in browser_specs())
-    return standalone_tool(name, chromium=chromium) if known else None
+    return [spec.name for spec in browser_specs()]
+
+
+def shipped_tool(name: str, chromium: str) -> Tool | None:
+    """The tool that ships under this name, in a browser that is opened for the call."""
+    from toolcrib.toolsets.browser import standalone_tool
+
+    return standalone_tool(name, chromium=chromium) if name in shipped_names() else None
 
 
 def sample_specs() -> list[ToolSpec]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-from toolcrib.adapters.files import file_path
+from toolcrib.adapters.files import file_path, make_folder, narrow
 from toolcrib.core.errors import SettingsError
 from toolcrib.settings import Settings
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from toolcrib.adapters.runners.unpacking import BundleCache
     from toolcrib.ports import AuditLog, Bearer, Blobs, Store, Tokens
 
+_OURS = ("toolcrib.db", "toolcrib.audit.db", "tokens.db", "keys", "blobs", "unpacked", "incoming")
+"""What the names in the data folder begin with."""
 Clock = Callable[[], float]
 Kind = Literal["memory", "json", "sqlite", "mongodb", "brain"]
 
@@ -61,6 +64,19 @@ def open_store(url: str, *, clock: Clock = time.time) -> Store:
             from toolcrib.adapters.stores.mongo import MongoStore
 
             return MongoStore(url, clock=clock)
+
+
+def close_data_folder(settings: Settings) -> None:
+    """Make the data folder, or take from others what an older release let them open in it.
+
+    The folder itself too, unless somebody keeps other things there. What cannot be closed is told by whoever needs it.
+    """
+    folder = settings.data_folder
+    with suppress(OSError):
+        make_folder(folder)
+        entries = list(folder.iterdir())
+        ours = [entry for entry in entries if entry.name.startswith(_OURS)]
+        narrow(*(ours if len(ours) < len(entries) else [folder]), but=folder / "unpacked")
 
 
 def open_audit(store_url: str) -> AuditLog:

@@ -25,6 +25,7 @@ from toolcrib.bootstrap.stores import (
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.call import Calls
 from toolcrib.calling.recording import Recorder
+from toolcrib.calling.sharing import shared_runs
 from toolcrib.catalogue import Catalogue
 from toolcrib.core.errors import ToolNotFoundError
 from toolcrib.core.safety import SafetyLevel
@@ -42,14 +43,14 @@ if TYPE_CHECKING:
 class System:
     """The parts that library, command line, service and MCP server are made of.
 
-    ``functions`` are those that system bindings may name; ``python_modules`` are those that python bindings may
-    import, beside the settings' own; ``cleanups`` run after a delete, beside the one that removes a bundle;
+    ``functions`` are those that system bindings may name; ``python_tools`` are the ``module:attribute`` that python
+    bindings may name, beside the settings' own; ``cleanups`` run after a delete, beside the one that removes a bundle;
     ``clock`` says when something was written or done.
     """
 
     settings: Settings
     functions: Mapping[str, Any] = field(default_factory=dict)
-    python_modules: Sequence[str] = ()
+    python_tools: Sequence[str] = ()
     cleanups: Sequence[Callable[[ToolSpec], None]] = ()
     clock: Callable[[], float] = time.time
     _closing: ExitStack = field(default_factory=ExitStack, init=False)
@@ -68,7 +69,8 @@ class System:
 
     @cached_property
     def bearer(self) -> Bearer | None:
-        return open_bearer(self.settings)
+        bearer = open_bearer(self.settings)
+        return None if bearer is None else self._closing.enter_context(closing(bearer))
 
     @cached_property
     def blobs(self) -> Blobs:
@@ -96,7 +98,7 @@ class System:
     def catalogue(self) -> Catalogue:
         """The kept tools; closing them closes the system. Deletions that a crash interrupted are finished here."""
         self.seal.check()
-        binder = Binder(self.settings, self._credentials, lambda: self.unpacked, self.functions, self.python_modules)
+        binder = Binder(self.settings, lambda: self.unpacked, self.functions, self.python_tools)
         self._closing.callback(binder.close)
         catalogue = Catalogue(
             self.store,
@@ -107,22 +109,33 @@ class System:
             cleanups=[binder.forget, *self.cleanups],
             closing=[self.close],
             announce=bool(self.settings.events_receiver),
+            owners=self.settings.tool_owners == "enforced",
             clock=self.clock,
         )
         catalogue.recover()
         return catalogue
 
     @cached_property
+    def recorder(self) -> Recorder:
+        """Tells the audit of calls, and of what the doors refuse."""
+        return Recorder(self.audit, self.clock)
+
+    @cached_property
     def calls(self) -> Calls:
         """The one way to call the catalogue's tools, under the rules of the settings."""
-        policy, audit = self.catalogue.policy, self.catalogue.audit
+        policy = self.catalogue.policy
         return Calls(
             self.catalogue.tool,
             SafetyLevel(self.settings.highest_safety_level),
             authoriser=None if policy is None else Authoriser(policy),
-            recorder=None if audit is None else Recorder(audit, self.clock),
+            recorder=self.recorder,
             remote=self.catalogue.remote,
         )
+
+    @cached_property
+    def shared_calls(self) -> Calls:
+        """The same for a service: so many runs at once, shared fairly by caller."""
+        return replace(self.calls, layers=(shared_runs(self.settings.max_runs), *self.calls.layers))
 
     @cached_property
     def local_calls(self) -> Calls:
@@ -146,9 +159,6 @@ class System:
             return self.catalogue.tool(name)  # raises why it cannot run
         raise ToolNotFoundError(name, [*self.plugins.names(), *known_names(self.catalogue)])
 
-    def _credentials(self, name: str) -> Mapping[str, Any]:
-        return self.catalogue.credentials(name)
-
     def close(self) -> None:
         """Close what was opened, the last first. A second time does nothing."""
         self._closing.close()
@@ -170,18 +180,18 @@ def open_catalogue(
     settings: Settings | None = None,
     *,
     functions: Mapping[str, Any] | None = None,
-    python_modules: Sequence[str] = (),
+    python_tools: Sequence[str] = (),
     cleanups: Sequence[Callable[[ToolSpec], None]] = (),
 ) -> Catalogue:
     """The catalogue at ``url``, or where the settings say.
 
-    ``functions``, ``python_modules`` and ``cleanups`` are those of :class:`System`.
+    ``functions``, ``python_tools`` and ``cleanups`` are those of :class:`System`.
     """
     settings = settings or load_settings()
     if url is not None:
         settings = settings.with_changes("argument", store=url)
     with ExitStack() as undo:
-        system = undo.enter_context(System(settings, functions or {}, python_modules, cleanups))
+        system = undo.enter_context(System(settings, functions or {}, python_tools, cleanups))
         catalogue = system.catalogue
         undo.pop_all()
     return catalogue

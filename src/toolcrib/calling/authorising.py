@@ -1,4 +1,4 @@
-"""Who may do what: the one question to the policy, for calls, writes and reads alike."""
+"""Who may do what: a token's limits, a tool's owner and the policy, asked in one place for calls, writes and reads."""
 
 from __future__ import annotations
 
@@ -7,31 +7,65 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.core.errors import DeniedError
-from toolcrib.core.roles import Principal, Who
+from toolcrib.core.limits import LIMIT_RULE
+from toolcrib.core.roles import Principal, Role, Who
 from toolcrib.core.spec import digest_of
-from toolcrib.ports import Action, Policy, PolicyRequest
+from toolcrib.ports import Action, Policy, PolicyRequest, Record
+
+OWNER_RULE = "owner"
+"""The rule that a refusal to who does not own the tool names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Authoriser:
-    """Asks ``policy``; without one everything is allowed."""
+    """Asks ``policy``; without one everything is allowed that the caller's token was made for.
+
+    With ``owners``, of those whom a door let in only its owner and administrators change or delete a tool.
+    """
 
     policy: Policy | None = None
+    owners: bool = True
 
     @property
     def remote(self) -> bool:
         return self.policy is not None and self.policy.remote
 
-    @property
-    def decides_reads(self) -> bool:
-        """A policy in this process is asked about reads too; a remote one is not: every look would be a round trip."""
-        return self.policy is not None and not self.policy.remote
+    def decides_reads(self, principal: Who) -> bool:
+        """Whether some tools are not for ``principal`` to see."""
+        return self._asked_about("read") or Principal.of(principal).limits is not None
 
-    def check(self, action: Action, document: Mapping[str, Any], principal: Who, *, digest: str = "") -> None:
-        """Nothing, or DeniedError with the policy's reason. ``digest`` is the document's, if it is known already."""
-        if self.policy is None:
-            return
+    def check(
+        self,
+        action: Action,
+        document: Mapping[str, Any],
+        principal: Who,
+        *,
+        digest: str = "",
+        before: Record | None = None,
+    ) -> None:
+        """Nothing, or DeniedError with the reason. ``digest`` is the document's, if it is known already.
+
+        ``before`` is what is changed or deleted: its owner counts, and nobody gets out of a token's limits by a change.
+        """
         who = Principal.of(principal)
+        if who.limits is not None:
+            for state in (document,) if before is None else (document, before.document):
+                if reason := who.limits.refusal(action, state):
+                    raise DeniedError(
+                        f"the token of {who.name!r} does not let it {action} {document['name']!r}: {reason}",
+                        rule=LIMIT_RULE,
+                    )
+        if before is not None and self.owners:
+            _check_owner(action, before, who)
+        if self._asked_about(action):
+            self._ask(action, document, who, digest)
+
+    def _asked_about(self, action: Action) -> bool:
+        """A policy in this process is asked about reads too; a remote one is not: every look would be a round trip."""
+        return self.policy is not None and not (action == "read" and self.policy.remote)
+
+    def _ask(self, action: Action, document: Mapping[str, Any], who: Principal, digest: str) -> None:
+        assert self.policy is not None
         name = document["name"]
         public = {key: value for key, value in document.items() if key != "credentials"}
         decision = self.policy.decide(
@@ -43,3 +77,15 @@ class Authoriser:
         named = repr(who.name) if who.name else "an anonymous caller"
         reason = decision.reason or "it gave no reason"
         raise DeniedError(f"the policy does not let {named} {action} {name!r}: {reason}", rule=rule)
+
+
+def _check_owner(action: Action, record: Record, who: Principal) -> None:
+    """Programs of the operator, which came through no door, are not asked."""
+    if not who.may or Role.ADMIN in who.may or (record.owner and record.owner == who.owns):
+        return
+    whose = f"belongs to {record.owner!r}" if record.owner else "has no owner"
+    raise DeniedError(
+        f"{who.name!r} may not {action} {record.name!r}: it {whose}, and only the owner of a tool or an administrator "
+        f"changes it (an administrator gives it away with 'toolcrib tools own {record.name} --to WHO')",
+        rule=OWNER_RULE,
+    )

@@ -1,6 +1,10 @@
 """From async to sync: the one way for async code to call what blocks.
 
-What leaves the process, or may take long, is called in a thread of our own pool: no tool can use those threads up.
+What leaves the process, or may take long, is called in a thread of a pool. There is a pool for each kind of work, so
+that what one kind waits for holds up no other: a policy service that hangs fills ``WRITES`` and ``OUTSIDE``, and reads
+do not notice. Within a pool the threads are shared fairly by caller (:mod:`toolcrib.calling.places`). No tool runs in
+them; those have threads of their own (:mod:`toolcrib.calling.threads`).
+
 The thread sees the caller's context variables, so the address rules in force there hold here too. Toolsets, which see
 public names alone, use ``asyncio.to_thread``: it does the same with the loop's own threads.
 """
@@ -9,15 +13,19 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import time
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
-from functools import cache, partial
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from functools import cached_property, partial
 from typing import Any, ParamSpec, Protocol, TypeVar
+
+from toolcrib.calling.places import CALLER, Places
+from toolcrib.core.query.budget import BUDGET, LIMITS, QueryBudget
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-MAX_THREADS = 32
+_NO_REFUSAL = 1_000_000
 
 
 class Port(Protocol):
@@ -25,25 +33,75 @@ class Port(Protocol):
     def remote(self) -> bool: ...
 
 
-async def in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """What ``function`` returns, called in a thread with the caller's context variables."""
-    return await in_thread_of(None, function, *args, **kwargs)
+class Pool:
+    """Threads for one kind of work; half of them for one caller at most.
+
+    Where no caller is named (a library, our own work) there is nobody to share with: nothing waits in line then.
+    """
+
+    def __init__(self, what: str, threads: int, *, waiting: int = 1000, queued: int = 200) -> None:
+        self.places = Places(what, threads, each=threads // 2, waiting=waiting, queued=queued)
+
+    @cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(self.places.most, f"toolcrib-{self.places.what.replace(' ', '-')}")
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """What ``work`` returns, called in one of the threads once its caller's turn has come."""
+        caller = CALLER.get()
+        if not caller:
+            return await asyncio.wrap_future(self._threads.submit(work))
+        await self.places.take(caller)
+        future: Future[T] = self._threads.submit(work)
+        # The place is given back when the thread is free again, which a cancelled caller does not wait for.
+        future.add_done_callback(lambda _: self.places.give_back(caller))
+        return await asyncio.wrap_future(future)
 
 
-async def in_thread_of(threads: Executor | None, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """The same in one of ``threads``, for work that must not share ours."""
-    work: Callable[[], Any] = partial(contextvars.copy_context().run, function, *args, **kwargs)
-    result: T = await asyncio.get_running_loop().run_in_executor(threads or _threads(), work)
-    return result
+READS = Pool("reads", 16)
+"""Reading the catalogue and the audit. Each piece of work is one query: it works within the door's limits."""
+WRITES = Pool("writes", 16)
+"""Changing the catalogue, with all that a change waits for: a policy service, the audit, the disk."""
+OUTSIDE = Pool("outside calls", 16)
+"""Asking those whom nobody here answers for: a policy service, an issuer of keys, a bucket."""
+HOUSEKEEPING = Pool("housekeeping", 8, waiting=_NO_REFUSAL, queued=_NO_REFUSAL)
+"""What is ours, short and never refused: the record of a call, a folder to be removed, the end of the service."""
 
 
-async def ask(port: Port, method: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """What a port's method returns: called here if the port is local, in a thread if it is remote."""
+async def in_thread(pool: Pool, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """What ``function`` returns, called in a thread of ``pool`` with the caller's context variables.
+
+    Raises OverloadedError if too many wait for that pool already.
+    """
+    limits = LIMITS.get() if pool is READS else None
+    if limits is None:
+        return await pool.run(_in_context(function, *args, **kwargs))
+    budget = QueryBudget(limits, time.thread_time)
+    try:
+        return await pool.run(_in_context(_budgeted, budget, partial(function, *args, **kwargs)))
+    except asyncio.CancelledError:
+        budget.stop()  # nobody waits for the answer any more
+        raise
+
+
+async def in_thread_of(threads: Executor, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """The same in one of the caller's own ``threads``, for work that must not share any of these pools."""
+    return await asyncio.wrap_future(threads.submit(_in_context(function, *args, **kwargs)))
+
+
+async def ask(pool: Pool, port: Port, method: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """What a port's method returns: called here if the port is local, in a thread of ``pool`` if it is remote."""
     if port.remote:
-        return await in_thread(method, *args, **kwargs)
+        return await in_thread(pool, method, *args, **kwargs)
     return method(*args, **kwargs)
 
 
-@cache
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(MAX_THREADS, "toolcrib-blocking")
+def _in_context(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Callable[[], T]:
+    work: Callable[[], Any] = partial(contextvars.copy_context().run, function, *args, **kwargs)
+    return work
+
+
+def _budgeted(budget: QueryBudget, work: Callable[[], Any]) -> Any:
+    BUDGET.set(budget)
+    budget.start()
+    return work()

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.calling.authorising import Authoriser
-from toolcrib.calling.blocking import ask, in_thread
-from toolcrib.calling.recording import Recorder, Targets, outcome_of
+from toolcrib.calling.blocking import HOUSEKEEPING, OUTSIDE, READS, ask, in_thread
+from toolcrib.calling.recording import Recorder, Targets, outcome_of, with_rule
 from toolcrib.core.context import NO_CONTEXT, ToolContext
 from toolcrib.core.errors import UNEXPECTED, ApprovalRequiredError, InvalidArgumentsError, ToolcribError
 from toolcrib.core.result import ToolResult
@@ -58,11 +58,12 @@ class Calls:
         try:
             if recorder is not None:
                 if recorder.remote:
-                    attempt = await in_thread(recorder.begin, ((name, "run"),), context.principal)
+                    attempt = await in_thread(HOUSEKEEPING, recorder.begin, ((name, "run"),), context.principal)
                 else:
                     attempt = recorder.begin(((name, "run"),), context.principal)
-            tool = self.resolve(name) if not self.remote else await in_thread(self.resolve, name)
-            if self.authoriser is not None or tool.spec.safety_level.rank > self.highest_safety_level.rank:
+            tool = self.resolve(name) if not self.remote else await in_thread(READS, self.resolve, name)
+            governed = self.authoriser is not None or context.limits is not None
+            if governed or tool.spec.safety_level.rank > self.highest_safety_level.rank:
                 await self._admit(tool.spec, arguments, context)
             checked = tool.validate(arguments(tool.spec) if callable(arguments) else arguments)
             run = tool.runner if not self.layers else self._layered(tool.runner)
@@ -86,7 +87,8 @@ class Calls:
         metadata["duration_ms"] = (time.perf_counter() - started) * 1000
         if attempt is not None:
             outcome = outcome_of(None if result.success else result.error_code or "")
-            if waiting := self._end(attempt, outcome, result.error_code or ""):
+            detail = with_rule(result.error_code or "", metadata.get("rule", "")) if result.error_code else ""
+            if waiting := self._end(attempt, outcome, detail):
                 await waiting
         return result
 
@@ -99,14 +101,14 @@ class Calls:
         recorder, attempt = self.recorder, None
         if recorder is not None:
             targets: Targets = tuple((spec.name, "run") for spec in specs)
-            attempt = await ask(recorder, recorder.begin, targets, context.principal)
+            attempt = await ask(HOUSEKEEPING, recorder, recorder.begin, targets, context.principal)
         outcome, detail = outcome_of(None), ""
         try:
             for spec in specs:
                 await self._admit(spec, None, context)
             yield
         except ToolcribError as error:
-            outcome, detail = outcome_of(error.code), error.code
+            outcome, detail = outcome_of(error.code), with_rule(error.code, getattr(error, "rule", ""))
             raise
         except BaseException as error:
             outcome, detail = "crashed", type(error).__name__
@@ -119,7 +121,7 @@ class Calls:
         """Recorded when this returns None; if the audit is remote, when what it returns has been awaited."""
         assert self.recorder is not None
         if self.recorder.remote:
-            return in_thread(self.recorder.end, attempt, outcome, detail)
+            return in_thread(HOUSEKEEPING, self.recorder.end, attempt, outcome, detail)
         self.recorder.end(attempt, outcome, detail)
         return None
 
@@ -129,15 +131,15 @@ class Calls:
         return run
 
     async def _admit(self, spec: ToolSpec, arguments: Arguments, context: ToolContext) -> None:
-        if self.authoriser is not None:
-            await self._authorise(self.authoriser, spec, context)
+        if self.authoriser is not None or context.limits is not None:
+            await self._authorise(self.authoriser or Authoriser(), spec, context)
         if spec.safety_level.rank > self.highest_safety_level.rank:
             await self._ask_approval(spec, arguments)
 
     async def _authorise(self, authoriser: Authoriser, spec: ToolSpec, context: ToolContext) -> None:
-        principal = Principal(context.principal, roles=context.roles)
+        principal = Principal(context.principal, context.roles, limits=context.limits)
         document = spec.model_dump(mode="json", exclude={"credentials"})
-        await ask(authoriser, authoriser.check, "run", document, principal, digest=spec.digest)
+        await ask(OUTSIDE, authoriser, authoriser.check, "run", document, principal, digest=spec.digest)
 
     async def _ask_approval(self, spec: ToolSpec, arguments: Arguments) -> None:
         above = f"{spec.name!r} is {spec.safety_level.value!r}, above the allowed {self.highest_safety_level.value!r}"

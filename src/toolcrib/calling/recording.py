@@ -55,6 +55,15 @@ class Recorder:
         self._record(*attempt)
         return attempt
 
+    def refuse(self, name: str, action: Action, principal: str, detail: str) -> None:
+        """Record what a door refused before anybody else was asked. The caller is refused also if this fails."""
+        call, at = f"{_process}-{next(_numbers)}", self._clock()
+        attempt = AuditEvent(call, at, principal, action, name, "attempt")
+        try:
+            self._record(attempt, attempt._replace(outcome="refused", detail=detail))
+        except StoreError as error:
+            _log.error("the refusal of call %s could not be recorded: %s", call, error)
+
     def end(self, attempt: list[AuditEvent], outcome: Outcome, detail: str = "") -> None:
         """Record how it ended. The attempt is on record already, so a failure here must not hide the outcome itself."""
         at = self._clock()
@@ -85,12 +94,17 @@ def recorded(recorder: Recorder | None, targets: Mapping[str, Action], principal
     try:
         yield told
     except ToolcribError as error:
-        recorder.end(attempt, outcome_of(error.code), str(error))
+        recorder.end(attempt, outcome_of(error.code), with_rule(str(error), getattr(error, "rule", "")))
         raise
     except BaseException as error:
         recorder.end(attempt, "crashed", type(error).__name__)
         raise
     recorder.end(attempt, "done", told.detail)
+
+
+def with_rule(detail: str, rule: str) -> str:
+    """What stands beside an outcome; a refusal begins with the rule that refused."""
+    return f"{rule}: {detail}" if rule else detail
 
 
 def outcome_of(error_code: str | None) -> Outcome:

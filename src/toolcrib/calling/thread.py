@@ -15,6 +15,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from toolcrib.calling.failures import as_failure
+from toolcrib.calling.sharing import keep_place
 from toolcrib.calling.threads import Job
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import ToolBusyError, ToolTimeoutError
@@ -60,7 +61,13 @@ class ThreadRunner:
 
     def _abandon(self, tool: Tool, job: Job) -> None:
         self._count(tool, +1)
-        job.when_done(lambda: self._count(tool, -1))
+        give_back = keep_place()
+
+        def ended() -> None:
+            self._count(tool, -1)
+            give_back()
+
+        job.when_done(ended)
 
     def _count(self, tool: Tool, change: int) -> None:
         with self._lock:

@@ -10,6 +10,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 from toolcrib.calling.authorising import Authoriser
@@ -30,7 +31,6 @@ from toolcrib.core.errors import (
     ToolNotFoundError,
     ToolValidationError,
 )
-from toolcrib.core.json import MASK
 from toolcrib.core.roles import Principal, Who
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
@@ -38,6 +38,8 @@ from toolcrib.core.versions import broken_by
 from toolcrib.ports import Action, Audit, Change, Policy, Record, Seal, Store
 
 _T = TypeVar("_T")
+Bind = Callable[[ToolSpec, Callable[[], Mapping[str, Any]] | None], Tool]
+"""Makes a spec runnable, with what opens the credentials of the record that it was read from; None if it has none."""
 _TRIES = 20
 _MOST_BOUND = 1000
 
@@ -45,7 +47,9 @@ _MOST_BOUND = 1000
 class Catalogue(CatalogueReader):
     """The tools in a store. Every answer has its credentials masked.
 
-    ``principal`` is who asks, as the door authenticated them. ``announce`` says that somebody reads the outbox.
+    ``principal`` is who asks, as the door authenticated them. Who publishes a tool owns it; with ``owners`` only they
+    and administrators change it. A bare name is a program of the operator, who may.
+    ``announce`` says that somebody reads the outbox.
     ``cleanups`` remove what belongs to a deleted tool elsewhere; each may run more than once for the same tool.
     """
 
@@ -56,14 +60,15 @@ class Catalogue(CatalogueReader):
         policy: Policy | None = None,
         audit: Audit | None = None,
         seal: Seal | None = None,
-        bind: Callable[[ToolSpec], Tool] | None = None,
+        bind: Bind | None = None,
         cleanups: Sequence[Callable[[ToolSpec], None]] = (),
         closing: Sequence[Callable[[], None]] = (),
         announce: bool = False,
+        owners: bool = True,
         clock: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(store)
-        self._authoriser = Authoriser(policy)
+        self._authoriser = Authoriser(policy, owners)
         self.audit = audit
         self.policy = policy
         self._seal = seal
@@ -76,8 +81,8 @@ class Catalogue(CatalogueReader):
         self._bound: dict[str, tuple[str, Tool]] = {}
 
     def as_seen_by(self, principal: Who) -> CatalogueReader:
-        """The tools that the policy lets somebody read; all of them unless it decides on reads."""
-        if not self._authoriser.decides_reads:
+        """The tools that somebody may read: all of them unless the policy or their token decides on reads."""
+        if not self._authoriser.decides_reads(principal):
             return self
 
         def check_read(record: Record) -> None:
@@ -96,7 +101,9 @@ class Catalogue(CatalogueReader):
                 raise MissingConfigError(
                     f"this catalogue was opened without a way to run tools, so not {name!r} either"
                 )
-            tool = self._bind(Entry.of(record).spec)
+            document = record.document
+            opening = partial(secrets.opened, document, self._seal) if document["credentials"] else None
+            tool = self._bind(Entry.of(record).spec, opening)
             if len(self._bound) >= _MOST_BOUND:
                 self._bound.clear()
             self._bound[name] = (record.etag, tool)
@@ -104,7 +111,7 @@ class Catalogue(CatalogueReader):
 
     def credentials(self, name: str) -> dict[str, Any]:
         """The credentials in clear, for the code that runs the tool and for nobody else."""
-        return secrets.opened(name, self._record(name).document["credentials"], self._seal)
+        return secrets.opened(self._record(name).document, self._seal)
 
     # Writing
 
@@ -156,6 +163,7 @@ class Catalogue(CatalogueReader):
         """Change some fields; ``change`` may compute them from the current spec.
 
         Raises BreakingChangeError if callers would break and the major version does not rise, unless ``force``.
+        Credentials that are not given stay, unless what runs the tool is another now: then it has none.
         With ``expected``, ConflictError if the etag is another one; without it, the change is made again
         on top of what somebody else wrote meanwhile.
         """
@@ -165,11 +173,14 @@ class Catalogue(CatalogueReader):
             if expected is not None and record.etag != expected:
                 raise ConflictError(f"{name!r} was changed by somebody else; read it again and repeat the change")
             current = Entry.of(record).spec
-            spec = changed_spec(current, {**(change(current) if change else {}), **changes})
+            wanted = {**(change(current) if change else {}), **changes}
+            spec = changed_spec(current, wanted)
+            if "credentials" not in wanted:
+                spec = secrets.carried(spec, record.document)
             if spec.name != name:
                 raise ToolValidationError(f"{name!r} cannot be renamed to {spec.name!r}; publish that and delete this")
             if spec.digest == current.digest and spec.credentials == current.credentials:
-                self._authoriser.check("update", spec.to_dict(), principal)
+                self._authoriser.check("update", spec.to_dict(), principal, before=record)
                 return Entry.of(record)
             return self._write([(spec, record)], force=force, principal=principal)[0]
 
@@ -181,18 +192,32 @@ class Catalogue(CatalogueReader):
     def restore(self, name: str, number: int, *, principal: Who = "") -> Entry:
         """Make an old version the current one again, also after a delete; the history grows by one.
 
-        Credentials are not turned back: a tool that is there keeps those it has. What breaks is told, not refused.
+        Credentials are not turned back: a tool that is there keeps those it has, if they are for what runs it then.
+        What breaks is told, not refused.
         """
 
         def restore_once() -> Entry:
             old, record = self._version(name, number), self.store.get(name)
-            kept = (record or old).document["credentials"]
-            spec = ToolSpec.parse({**old.document, "credentials": dict.fromkeys(kept, MASK)})
+            kept = (record or old).document
+            spec = secrets.carried(ToolSpec.parse({**old.document, "credentials": {}}), kept)
             return self._write([(spec, record)], kept=kept, force=True, principal=principal)[0]
 
         with recorded(self._recorder, {name: "update"}, principal) as attempt:
             entry = self._again(restore_once, retry_on=(ConflictError,))
             attempt.detail = f"version {number} again; {_written([entry])}"
+        return entry
+
+    def give(self, name: str, owner: str, *, principal: Who = "") -> Entry:
+        """Make somebody the owner of a tool, by the name that a door knows them by; empty: the operator."""
+
+        def give_once() -> Entry:
+            record = self._record(name)
+            self._authoriser.check("update", record.document, principal, before=record)
+            return Entry.of(self.store.commit([Change(name, record.document, record.etag, owner=owner)])[0])
+
+        with recorded(self._recorder, {name: "update"}, principal) as attempt:
+            entry = self._again(give_once, retry_on=(ConflictError,))
+            attempt.detail = f"given to {owner!r}; {_written([entry])}"
         return entry
 
     def delete(self, name: str, force: bool = False, *, expected: str | None = None, principal: Who = "") -> None:
@@ -203,7 +228,7 @@ class Catalogue(CatalogueReader):
             if expected is not None and record.etag != expected:
                 raise ConflictError(f"{name!r} was changed by somebody else; read it again before you delete it")
             spec = Entry.of(record).spec
-            self._authoriser.check("delete", record.document, principal)
+            self._authoriser.check("delete", record.document, principal, before=record)
             if not force and (users := users_of(name, self.store)):
                 raise ToolInUseError(name, users)
             event = self._event("tool.deleted", spec, record.document, principal)
@@ -243,28 +268,30 @@ class Catalogue(CatalogueReader):
         *,
         force: bool,
         principal: Who,
-        kept: Mapping[str, str] | None = None,
+        kept: Mapping[str, Any] | None = None,
     ) -> list[Entry]:
-        """Each spec over the record that was read before, in one commit."""
+        """Each spec over the record that was read before, in one commit. Masked credentials are those in ``kept``."""
         prepared = [self._prepared(spec, record, kept, force, principal) for spec, record in specs]
-        records = self.store.commit([change for change, _ in prepared])
-        return [Entry.of(record, broke) for record, (_, broke) in zip(records, prepared, strict=True)]
+        records = self.store.commit([change for change, *_ in prepared])
+        return [Entry.of(record, *told) for record, (_, *told) in zip(records, prepared, strict=True)]
 
     def _prepared(
-        self, spec: ToolSpec, record: Record | None, kept: Mapping[str, str] | None, force: bool, principal: Who
-    ) -> tuple[Change, list[str]]:
+        self, spec: ToolSpec, record: Record | None, kept: Mapping[str, Any] | None, force: bool, principal: Who
+    ) -> tuple[Change, Sequence[str], Sequence[str]]:
         document = spec.to_dict()
-        self._authoriser.check("update" if record else "create", document, principal)
+        self._authoriser.check("update" if record else "create", document, principal, before=record)
         broke = broken_by(Entry.of(record).spec, spec) if record else []
         if broke and not force:
             raise BreakingChangeError(spec.name, broke)
-        stored = kept if kept is not None else record.document["credentials"] if record else {}
-        document["credentials"] = secrets.sealed(spec.name, document["credentials"], stored, self._seal)
+        stored = kept or (record.document if record else secrets.NOTHING)
+        document["credentials"] = secrets.sealed(spec, stored, self._seal)
         event = None
         if self._announce:
             kind: EventKind = "tool.updated" if record else "tool.created"
             event = self._event(kind, spec, document, principal, record.document if record else None)
-        return Change(spec.name, document, expected=record.etag if record else None, event=event), broke
+        expected, owner = (record.etag, None) if record else (None, Principal.of(principal).owns)
+        change = Change(spec.name, document, expected, event, owner)
+        return change, broke, secrets.emptied(spec, stored)
 
     def _event(
         self, kind: EventKind, spec: ToolSpec, document: dict[str, Any], principal: Who,
@@ -275,8 +302,7 @@ class Catalogue(CatalogueReader):
 
     def _reseal_once(self, name: str) -> None:
         record = self._record(name)
-        opened = secrets.opened(name, record.document["credentials"], self._seal)
-        document = {**record.document, "credentials": secrets.sealed(name, opened, {}, self._seal)}
+        document = {**record.document, "credentials": secrets.resealed(record.document, self._seal)}
         self.store.commit([Change(name, document, expected=record.etag)])
 
     def _again(self, step: Callable[[], _T], *, retry_on: tuple[type[Exception], ...]) -> _T:
@@ -300,6 +326,9 @@ def _refuse_repeated(names: list[str]) -> None:
 
 
 def _written(entries: Sequence[Entry]) -> str:
-    broke = [line for entry in entries for line in entry.broke]
-    versions = ", ".join(f"version {entry.version}" for entry in entries[:3])
-    return f"{versions}; forced although {'; '.join(broke)}" if broke else versions
+    said = ", ".join(f"version {entry.version}" for entry in entries[:3])
+    if broke := [line for entry in entries for line in entry.broke]:
+        said += f"; forced although {'; '.join(broke)}"
+    if emptied := [key for entry in entries for key in entry.emptied]:
+        said += f"; emptied the credentials {', '.join(map(repr, emptied))}"
+    return said

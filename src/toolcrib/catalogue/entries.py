@@ -27,15 +27,20 @@ class Entry:
     deleted: bool = False
     broke: tuple[str, ...] = ()
     """After a forced write: what it broke for callers."""
+    emptied: tuple[str, ...] = ()
+    """After a write: the credentials that the tool had before and has no more."""
+    owner: str = ""
+    """Who may change it beside administrators; empty if it is the operator's."""
 
     @cached_property
     def spec(self) -> ToolSpec:
         return ToolSpec.parse(self.document)
 
     @classmethod
-    def of(cls, record: Record, broke: Sequence[str] = ()) -> Entry:
+    def of(cls, record: Record, broke: Sequence[str] = (), emptied: Sequence[str] = ()) -> Entry:
         document = masked(record.document) if record.document else {}
-        return cls(record.name, record.version, record.etag, record.at, document, record.deleted, tuple(broke))
+        told = tuple(broke), tuple(emptied), record.owner
+        return cls(record.name, record.version, record.etag, record.at, document, record.deleted, *told)
 
 
 class Page(Sequence[ToolSpec]):

@@ -9,6 +9,7 @@ from typing import Any
 
 from toolcrib.catalogue.entries import Entry, Hit
 from toolcrib.core.query import ALL, And, Filter, parse
+from toolcrib.core.query.budget import looked_at
 from toolcrib.core.ranking import ENOUGH, Lookup, Ranked, Search, index_words
 from toolcrib.ports import Record, Store
 
@@ -78,7 +79,10 @@ def _rank(store: Store, search: Search, text: str, most: int) -> tuple[list[Rank
         holding.append(dict(store.text_candidates([search.lookup(term) for term in search.terms], limit=most)))
     if not complete and (named := store.get(text.strip())):
         holding.append({named.name: index_words(named.document)})
-    held = {name: search.holds(words) for name, words in ChainMap(*holding).items()}
+    held: dict[str, list[float]] = {}
+    for name, words in ChainMap(*holding).items():
+        looked_at()
+        held[name] = search.holds(words)
     return search.rank(held, counts), complete
 
 

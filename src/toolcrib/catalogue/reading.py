@@ -89,6 +89,10 @@ class CatalogueReader:
         """Everything that matches, ordered by name, read page by page."""
         return matching_entries(self.store, parsed(filter), self._visible)
 
+    def has_bundle(self, digest: str) -> bool:
+        """Whether one of the tools has the code of this digest."""
+        return any(True for _ in self.entries({"binding.source_code_link": {"$regex": f"/bundles/{digest}/"}}))
+
     def check_compat(self, names: Iterable[str], *, strict: bool = False) -> stacking.StackReport:
         """Whether the tools stack, every pair judged; ToolNotFoundError names one that is missing."""
         return stacking.check([self.get(name) for name in names], strict=strict)

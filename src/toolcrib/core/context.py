@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
+
+from toolcrib.core.limits import TokenLimits
+from toolcrib.core.roles import Principal
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +20,13 @@ class ToolContext:
     principal: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
     roles: tuple[str, ...] = ()
+    limits: TokenLimits | None = None
+    """What the caller's token was made for."""
+
+    @classmethod
+    def of(cls, principal: Principal) -> Self:
+        """The context of a call that a door takes from ``principal``."""
+        return cls(principal.name, roles=principal.roles, limits=principal.limits)
 
 
 NO_CONTEXT = ToolContext()

@@ -16,7 +16,7 @@ import jsonschema_rs
 
 from toolcrib.core.defaults import applying, filled_in, find_defaults, properties, required_names
 from toolcrib.core.errors import InvalidArgumentsError, InvalidOutputError, InvalidSchemaError, did_you_mean
-from toolcrib.core.json import check_json, is_plain
+from toolcrib.core.json import check_json, is_plain, lookup
 from toolcrib.core.references import with_pointers
 
 JsonSchema = dict[str, Any]
@@ -167,6 +167,34 @@ class ArgumentCheck:
 
     def _error(self, message: str, argument: str) -> InvalidArgumentsError:
         return InvalidArgumentsError(message, tool=self._tool, argument=argument)
+
+
+def named_arguments(schema: Mapping[str, Any]) -> frozenset[str] | None:
+    """The arguments that a tool's schema speaks of, in any of its branches; None if it says that others may come too.
+
+    JSON Schema lets through what it does not speak of. Who wrote the code behind it may not have thought of that.
+    """
+    root = with_pointers(schema)
+    names: set[str] = set()
+    seen: set[int] = set()
+    todo: list[Any] = [root]
+    while todo:
+        part = todo.pop()
+        if not isinstance(part, Mapping) or id(part) in seen:
+            continue
+        seen.add(id(part))
+        if any(part.get(rule, False) is not False for rule in _OF_OTHERS):
+            return None
+        names |= part.get("properties", {}).keys()
+        todo += [part.get(branch) for branch in ("if", "then", "else")]
+        todo += [each for branch in ("allOf", "anyOf", "oneOf") for each in part.get(branch, ())]
+        todo += part.get("dependentSchemas", {}).values()
+        if "$ref" in part:
+            todo.append(lookup(root, part["$ref"]))
+    return frozenset(names)
+
+
+_OF_OTHERS = ("additionalProperties", "unevaluatedProperties", "patternProperties")
 
 
 class OutputCheck:

@@ -54,7 +54,9 @@ class ToolExample(_Value):
 class Binding(_Value):
     """How a catalogued spec becomes runnable, as data; empty means that only its description is known."""
 
-    python: Text = Field(default="", description="'package.module:attribute' of a tool, a function or a tool class")
+    python: Text = Field(
+        default="", description="a tool that ships, by its name, or 'package.module:attribute' as the operator lists it"
+    )
     service_url: Text = Field(default="", description="an HTTP service that takes the arguments as JSON")
     system_function_rpc_id: Text = Field(default="", description="a function that the host process has registered")
     source_code_link: Text = Field(default="", description="an uploaded bundle")
@@ -74,8 +76,37 @@ class Binding(_Value):
             check_service_url(target.partition("#")[0])
         return target
 
+    @property
+    def nearest(self) -> str:
+        """The field that counts, of several the nearest to this process; empty if none is given.
+
+        An upload always leaves a link, so what was said beside it comes first.
+        """
+        return next((way for way in _NEAREST_FIRST if getattr(self, way)), "")
+
+    @property
+    def shipped(self) -> str:
+        """The name of the shipped tool that ``python`` means; empty if it is somebody's ``module:attribute``."""
+        name = self.python.removeprefix(_SHIPPED_BEFORE)
+        return "" if ":" in name else name
+
+    @property
+    def mcp_server(self) -> str:
+        """The MCP server's address or command, without the tool's name there."""
+        return self.mcp.partition("#")[0]
+
+    @property
+    def mcp_tool(self) -> str:
+        """The tool's name at its MCP server; empty if it is its own."""
+        return self.mcp.partition("#")[2]
+
     def __bool__(self) -> bool:
         return any(self.__dict__.values())
+
+
+_NEAREST_FIRST = ("python", "system_function_rpc_id", "service_url", "mcp", "source_code_link")
+_SHIPPED_BEFORE = "toolcrib.toolsets.browser.standalone:"
+"""What records of the first release have before the name of a shipped tool."""
 
 
 def no_parameters() -> JsonSchema:

@@ -92,8 +92,7 @@ def _object_schema(
     parameters: JsonSchema = {"type": "object", "properties": properties}
     if required:
         parameters["required"] = required
-    if not open_ended:
-        parameters["additionalProperties"] = False
+    parameters["additionalProperties"] = open_ended
     if definitions:
         parameters["$defs"] = dict(definitions)
     return parameters

@@ -92,8 +92,18 @@ class Settings(BaseSettings):
     unpacked_cache_bytes: Whole = _set(
         2_000_000_000, "The most that all unpacked bundles may take on the disk; what was used longest ago goes first."
     )
+    max_connections: Whole = _set(
+        1000, "Connections that each worker holds at once; fewer if the limit on open files says so."
+    )
+    idle_seconds: Number = _set(10.0, "Seconds after which a connection that says nothing is closed.")
     rate: Number = _set(0.0, "Requests a second that each caller may make; 0 means no limit.")
     burst: Number = _set(0.0, "Requests that a caller may make at once before the rate counts; 0 means twice the rate.")
+    query_seconds: Number = _set(
+        2.0, "Seconds of work that one query of the service may take; 0 means no limit on time."
+    )
+    max_runs: Whole = _set(
+        64, "Runs of tools that the service has under way at once, at least 1; one caller has at most half of them."
+    )
     log_level: Literal["debug", "info", "warning", "error"] = _set("info", "How much is logged.")
     workers: Whole = _set(1, "How many processes answer requests.")
     log_requests: bool = _set(False, "Log every request, not only changes, failures and slow ones.")
@@ -104,7 +114,11 @@ class Settings(BaseSettings):
     jwt_audience: str = _set("", "The audience that a JWT must name.")
     jwt_keys: str = _set("", "The issuer's public keys: a PEM, a file of one, a JWKS file or the https address of one.")
     jwt_algorithms: Texts = _set(("RS256", "ES256", "EdDSA"), "Signature algorithms that are taken.")
-    jwt_role_claim: str = _set("role", "The claim that holds the role, dotted if it is nested.")
+    jwt_role_claim: str = _set("role", "The claim that holds the role or a list of roles, dotted if it is nested.")
+
+    tool_owners: Literal["enforced", "shared"] = _set(
+        "enforced", "Who may change a tool: its owner and administrators, or whoever may publish."
+    )
 
     policy: Literal["allow", "cedar", "webhook"] = _set("allow", "Who decides on changes and runs.")
     policy_file: str = _set("", "The Cedar policies, if policy is cedar.")
@@ -124,7 +138,9 @@ class Settings(BaseSettings):
         "event", "The body of an event: as it was committed, or as a Policy DB registers a tool."
     )
 
-    python_modules: Texts = _set((), "Modules that python bindings may import, with those below them; * means any.")
+    python_tools: Texts = _set(
+        (), "Tools that python bindings may name beside those that ship: package.module:attribute, each word for word."
+    )
     mcp_commands: Lines = _set(
         (), "Commands that MCP bindings may start, each word for word; one a line in the variable."
     )

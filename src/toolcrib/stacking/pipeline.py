@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import Any
 
-from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.blocking import READS, in_thread
 from toolcrib.calling.call import Calls
 from toolcrib.core.addresses import AddressRules
 from toolcrib.core.errors import InvalidArgumentsError, ToolFailedError, ToolNotFoundError
@@ -104,7 +104,7 @@ class Pipeline:
         for, approved and recorded as any call is.
         """
         bricks, substitutes = self._make()
-        specs = await in_thread(self._specs, bricks, substitutes)  # a catalogue may be far away
+        specs = await in_thread(READS, self._specs, bricks, substitutes)  # a catalogue may be far away
         self._check(bricks, substitutes, specs).raise_first()
         async with AsyncExitStack() as closers:
             if calls is not None:

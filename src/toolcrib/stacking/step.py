@@ -55,7 +55,7 @@ class Step:
         async with self._opening:
             if self._opened:
                 return
-            if not self.brick.is_async and not self.brick.quick:
+            if self.is_batched or not (self.brick.is_async or self.brick.quick):
                 self._threads = ThreadPoolExecutor(self.concurrency, thread_name_prefix=self.brick.spec.name)
             await self._lifecycle(self.brick.open)
             self._opened = True
@@ -102,6 +102,7 @@ class Step:
 
     async def _run_batch(self, items: Sequence[Item]) -> list[Item]:
         brick = cast("BatchBrick[Any, Any]", self.brick)
+        assert self._threads is not None
         begun = time.perf_counter()
         self.statistics.taken += len(items)
         try:

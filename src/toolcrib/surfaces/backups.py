@@ -20,18 +20,19 @@ from toolcrib import __version__
 from toolcrib.bootstrap import System, open_system, replacing
 from toolcrib.catalogue.code import open_code
 from toolcrib.catalogue.finding import matching_records
-from toolcrib.core.errors import ConflictError, InvalidBundleError, StoreError
+from toolcrib.core.chains import PAST, Head, Link, linked
+from toolcrib.core.errors import ConflictError, InvalidBundleError, disk_error
 from toolcrib.core.json import read_json
 from toolcrib.core.query import ALL
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tokens import TokenRecord
 from toolcrib.formats.bundle import blob_key, bundle_digest
-from toolcrib.ports import SEAL_CLAIM, AuditEvent, Blobs, Change, Store, Tokens
+from toolcrib.ports import SEAL_CLAIM, AuditEvent, AuditLog, Blobs, Change, Store, Tokens
 from toolcrib.settings import Settings
 
 FORMAT = 1
 _MANIFEST, _TOOLS, _AUDIT, _TOKENS, _BLOBS = "manifest.json", "tools.jsonl", "audit.jsonl", "tokens.jsonl", "blobs/"
-_EVERY_EVENT = 10_000_000
+_HEADS = "audit_heads"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +51,12 @@ def backup(settings: Settings, path: Path) -> Saved:
     try:
         with (
             open_system(settings) as system,
-            replacing(path, mode=0o600) as file,
+            replacing(path) as file,
             zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
         ):
             return _write(archive, system)
     except OSError as error:
-        raise StoreError(f"the backup {str(path)!r} cannot be written: {error.strerror or error}") from None
+        raise disk_error(f"the backup {str(path)!r} cannot be written", error) from None
 
 
 def _write(archive: zipfile.ZipFile, system: System) -> Saved:
@@ -67,16 +68,19 @@ def _write(archive: zipfile.ZipFile, system: System) -> Saved:
             tools, versions = tools + 1, versions + len(history)
             digests.update(filter(None, map(_digest, history)))
     bundles = sum(_write_code(archive, system.blobs, digest) for digest in sorted(digests))
-    events = system.audit.events(limit=_EVERY_EVENT)
+    heads, events = system.audit.heads(), 0  # the heads first: what is recorded meanwhile comes after them
     with archive.open(_AUDIT, "w", force_zip64=True) as file:
-        for event in reversed(events):
-            _line(file, event._asdict())
+        for link in system.audit.links():
+            place = {"chain": link.chain, "number": link.number, "hash": link.hash, "saw": link.saw}
+            _line(file, AuditEvent(*link.event)._asdict() | place)
+            events += 1
     tokens = system.tokens.all()
     with archive.open(_TOKENS, "w") as file:
         for record in tokens:
-            _line(file, asdict(record))
-    saved = Saved(tools, versions, bundles, len(events), len(tokens))
+            _line(file, record.to_dict())
+    saved = Saved(tools, versions, bundles, events, len(tokens))
     manifest = {"format": FORMAT, "toolcrib": __version__, "at": time.time(), **asdict(saved)}
+    manifest[_HEADS] = list(map(str, heads.values()))
     manifest[SEAL_CLAIM] = system.store.claimed(SEAL_CLAIM)
     archive.writestr(_MANIFEST, json.dumps(manifest, indent=2))
     return saved
@@ -101,7 +105,12 @@ def _histories(store: Store) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         yield (
             record.name,
             [
-                {"version": old.version, "at": old.at, "document": None if old.deleted else old.document}
+                {
+                    "version": old.version,
+                    "at": old.at,
+                    "document": None if old.deleted else old.document,
+                    "owner": old.owner,
+                }
                 for old in reversed(store.history(record.name))
             ],
         )
@@ -115,7 +124,7 @@ def restore(settings: Settings, path: Path) -> Saved:
     except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError) as error:
         raise InvalidBundleError(f"{str(path)!r} is not a backup of Toolcrib: {error}") from None
     except OSError as error:
-        raise StoreError(f"the backup {str(path)!r} cannot be read: {error.strerror or error}") from None
+        raise disk_error(f"the backup {str(path)!r} cannot be read", error) from None
 
 
 def _manifest(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
@@ -139,13 +148,11 @@ def _read(archive: zipfile.ZipFile, settings: Settings, manifest: dict[str, Any]
         for name in keys:
             with archive.open(name) as file:
                 system.blobs.put(name.removeprefix(_BLOBS), file)  # type: ignore[arg-type]
-        tools = versions = events = 0
+        tools = versions = 0
         for kept in _lines(archive, _TOOLS):
             versions += _replay(system.store, times, kept["name"], kept["versions"])
             tools += 1
-        for event in _lines(archive, _AUDIT):
-            system.audit.record(AuditEvent(**event))
-            events += 1
+        events = _restore_audit(archive, system.audit, [Head.parse(text) for text in manifest.get(_HEADS, ())])
         return Saved(tools, versions, len(keys), events, _restore_tokens(archive, system.tokens))
 
 
@@ -166,13 +173,27 @@ def _replay(store: Store, times: _Times, name: str, history: list[dict[str, Any]
         document = version["document"]
         if document is not None:
             ToolSpec.parse(document)
-        store.commit([Change(name, document)])
+        store.commit([Change(name, document, owner=str(version.get("owner", "")))])
     return len(history)
+
+
+def _restore_audit(archive: zipfile.ZipFile, audit: AuditLog, heads: list[Head]) -> int:
+    """Every event in its place. Those of a backup without places are linked as they are found."""
+    lines = list(_lines(archive, _AUDIT))
+    events = [AuditEvent(*(line[name] for name in AuditEvent._fields)) for line in lines]
+    if heads:
+        places = [(line["chain"], line["number"], line["hash"], line["saw"]) for line in lines]
+        links = [Link(*place, event) for place, event in zip(places, events, strict=True)]
+    else:
+        links = linked(events, Head(PAST, 0, ""))
+        heads = [link.head for link in links[-1:]]
+    audit.adopt(links, {head.chain: head for head in heads})
+    return len(links)
 
 
 def _restore_tokens(archive: zipfile.ZipFile, tokens: Tokens) -> int:
     known = {record.digest for record in tokens.all()}
-    records = [TokenRecord(**line) for line in _lines(archive, _TOKENS)]
+    records = [TokenRecord.parse(line) for line in _lines(archive, _TOKENS)]
     for record in records:
         if record.digest not in known:
             tokens.add(record)

@@ -7,7 +7,7 @@ import logging
 import random
 
 from toolcrib.bootstrap import System
-from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.blocking import HOUSEKEEPING, in_thread
 from toolcrib.catalogue.collecting import GRACE_SECONDS, Collected, collect, named_digests
 from toolcrib.core.errors import ToolcribError
 from toolcrib.surfaces.rest.uploads import discard_leftovers
@@ -31,7 +31,7 @@ async def collecting(system: System) -> None:
     while True:
         await asyncio.sleep(seconds)
         try:
-            collected = await in_thread(collect_once, system)
+            collected = await in_thread(HOUSEKEEPING, collect_once, system)
         except (ToolcribError, OSError) as error:
             logger.warning("what nobody needs could not be collected: %s", error)
         else:

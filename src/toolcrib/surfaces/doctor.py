@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from toolcrib.bootstrap import System, open_system, try_writing
+from toolcrib.bootstrap import System, make_folder, open_system, try_writing
 from toolcrib.catalogue import Catalogue
 from toolcrib.core.addresses import is_loopback
 from toolcrib.core.errors import ToolcribError
@@ -53,7 +53,7 @@ def _python() -> tuple[Health, str]:
 
 def _data_folder(settings: Settings) -> tuple[Health, str]:
     folder = settings.data_folder
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     try_writing(folder)
     free = shutil.disk_usage(folder).free
     health: Health = "warning" if free < _LITTLE_SPACE else "ok"

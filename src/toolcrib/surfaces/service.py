@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from opentelemetry import trace
@@ -12,9 +13,10 @@ from starlette.routing import BaseRoute
 
 from toolcrib import __version__
 from toolcrib.bootstrap import System, open_system
-from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.blocking import HOUSEKEEPING, in_thread
 from toolcrib.calling.places import Places
 from toolcrib.core.errors import MissingDependencyError
+from toolcrib.core.query.budget import QueryLimits
 from toolcrib.core.roles import Role
 from toolcrib.formats.archives import ArchiveLimits
 from toolcrib.formats.bundle import BundleLimits
@@ -22,13 +24,14 @@ from toolcrib.settings import Settings
 from toolcrib.surfaces import graphql, rest
 from toolcrib.surfaces.collecting import collecting
 from toolcrib.surfaces.http.application import Application
-from toolcrib.surfaces.http.bodies import Limits
+from toolcrib.surfaces.http.bodies import Limits, body_first
 from toolcrib.surfaces.http.endpoints import Endpoint
 from toolcrib.surfaces.http.gate import Access, Gate
 from toolcrib.surfaces.http.help import help_routes
 from toolcrib.surfaces.http.metrics import Metrics
 from toolcrib.surfaces.http.openapi import openapi_endpoint
 from toolcrib.surfaces.http.readiness import Readiness
+from toolcrib.surfaces.http.refusals import Refusals
 from toolcrib.surfaces.http.routes import routes_of, whole
 from toolcrib.surfaces.mcp import HttpDoor, Toolbox
 from toolcrib.surfaces.rest.uploads import check_spool
@@ -41,22 +44,28 @@ def application(settings: Settings) -> Application:
     return application_of(open_system(settings))
 
 
-def application_of(system: System, *, limits: Limits | None = None, tracer: trace.Tracer | None = None) -> Application:
+def application_of(
+    system: System,
+    *,
+    limits: Limits | None = None,
+    query_limits: QueryLimits | None = None,
+    tracer: trace.Tracer | None = None,
+) -> Application:
     """The doors, put together. Without a ``tracer`` the one of an installed OpenTelemetry SDK is used."""
     system.seal.require()
     settings, catalogue = system.settings, system.catalogue
     limits = limits or Limits(settings.max_body_bytes, settings.max_upload_bytes)
+    query = query_limits or QueryLimits(settings.query_seconds)
     metrics = Metrics(__version__)
     service = rest.Service(
         catalogue,
-        system.calls,
+        system.shared_calls,
         system.blobs,
         system.audit,
         metrics,
         rest.RenderedEntries(catalogue),
         settings.spool,
         settings.service_url,
-        limits,
         BundleLimits(code=ArchiveLimits(settings.max_unpacked_bytes)),
         Places("uploads", settings.max_uploads, each=settings.max_uploads // 2),
         Readiness(readiness_parts(system)),
@@ -64,15 +73,17 @@ def application_of(system: System, *, limits: Limits | None = None, tracer: trac
     mcp = _mcp_door(system)
     routes: list[BaseRoute] = [
         *routes_of(rest.ENDPOINTS, service),
-        *routes_of(graphql.ENDPOINTS, graphql.Graphs(catalogue, limits)),
+        *routes_of(graphql.ENDPOINTS, graphql.Graphs(catalogue)),
         *routes_of([openapi_endpoint(ENDPOINTS, __version__)], None),
-        *([whole("/mcp", Role.PUBLISHER, mcp)] if mcp else ()),
+        *([whole("/mcp", Role.RUNNER, body_first(mcp))] if mcp else ()),
         *help_routes(),
     ]
     return Application(
         Gate(Access.of(settings, system.tokens), system.tokens, system.bearer),
         routes,
         metrics,
+        replace(limits, under_way=settings.max_connections, query=query),
+        refusals=Refusals(system.recorder),
         log_requests=settings.log_requests,
         tracer=tracer or _installed_tracer(),
         lifespan=lambda _: _running(system, mcp),
@@ -92,7 +103,7 @@ def readiness_parts(system: System) -> dict[str, Callable[[], object]]:
 def _mcp_door(system: System) -> HttpDoor | None:
     """The MCP door if its SDK is installed; the service does without it otherwise."""
     try:
-        return HttpDoor(Toolbox(system.calls, catalogue=system.catalogue))
+        return HttpDoor(Toolbox(system.shared_calls, catalogue=system.catalogue))
     except MissingDependencyError:
         return None
 
@@ -120,5 +131,5 @@ async def _running(system: System, mcp: HttpDoor | None) -> AsyncIterator[None]:
         collector.cancel()
         await asyncio.gather(collector, return_exceptions=True)
         if system.outbox is not None:
-            await in_thread(system.outbox.stop)
-        await in_thread(system.close)
+            await in_thread(HOUSEKEEPING, system.outbox.stop)
+        await in_thread(HOUSEKEEPING, system.close)

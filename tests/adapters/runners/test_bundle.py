@@ -43,10 +43,9 @@ class Bench:
         self.scratch = folder / "scratch"
         self.scratch.mkdir(exist_ok=True)
         self.cache_folder = folder / "cache"
-        self.credentials: Mapping[str, Any] = {}
         self.cache = BundleCache(self.blobs, self.cache_folder)
         self.sandbox = Sandbox(limits, scratch=self.scratch)
-        self.runner = BundleRunner(self.cache, self.sandbox, credentials=lambda _: self.credentials, **options)
+        self.runner = BundleRunner(self.cache, self.sandbox, **options)
 
     def tool(self, code: bytes, credentials: Mapping[str, Any] | None = None, **fields: Any) -> Tool:
         digest = hashlib.sha256(code).hexdigest()
@@ -63,8 +62,7 @@ class Bench:
                 **fields,
             }
         )
-        self.credentials = credentials or {}
-        return bound_tool(spec, self.runner)
+        return bound_tool(spec, self.runner, lambda: credentials or {})
 
     def python(self, body: str, **fields: Any) -> Tool:
         lines = "\n".join(f"        {line}" for line in body.splitlines())
@@ -231,6 +229,7 @@ def open_folder() -> Iterator[Path]:
     """A folder that other users may enter; pytest keeps its own closed to them."""
     with tempfile.TemporaryDirectory(prefix="toolcrib-test-") as name:
         Path(name).chmod(0o755)
+        (Path(name) / "cache").mkdir(mode=0o755)
         yield Path(name)
 
 

@@ -53,9 +53,8 @@ def service(caller: HttpCaller, url: str, secrets: dict[str, Any] | None = None,
             **fields,
         }
     )
-    return bound_tool(
-        spec, HttpServiceRunner(caller, credentials=lambda _: secrets or {}, default_seconds=PATIENCE, max_bytes=10_000)
-    )
+    runner = HttpServiceRunner(caller, default_seconds=PATIENCE, max_bytes=10_000)
+    return bound_tool(spec, runner, lambda: secrets or {})
 
 
 async def test_arguments_go_out_and_the_answer_comes_back(receiver: Receiver, caller: HttpCaller) -> None:

@@ -87,6 +87,22 @@ def test_versions_count_up_and_survive_a_delete(store: Store):
     assert history[0] == store.get("a")
 
 
+def test_an_owner_is_kept_with_the_tool_and_ends_with_it(store: Store):
+    (made, nobodys) = store.commit([Change("a", tool("a"), owner="ada"), Change("b", tool("b"))])
+    assert (made.owner, nobodys.owner) == ("ada", "")
+    store.commit([Change("a", tool("a", description="changed"))])
+    assert store.get("a").owner == "ada"  # type: ignore[union-attr]
+    (given,) = store.commit([Change("a", tool("a"), owner="bob")])
+    assert store.get("a") == given and store.query(parse({"name": "a"})) == [given] and given.owner == "bob"
+    store.commit([Change("a", None)])
+    store.commit([Change("a", tool("a"))])
+    assert [(old.deleted, old.owner) for old in store.history("a")] == [
+        (False, ""), (True, ""), (False, "bob"), (False, "ada"), (False, "ada"),
+    ]  # fmt: skip
+    store.commit([Change("b", tool("b"), owner="ada"), Change("b", None), Change("b", tool("b"), owner="cyd")])
+    assert store.get("b").owner == "cyd"  # type: ignore[union-attr]
+
+
 def test_expected_etags(store: Store):
     (first,) = store.commit([Change("a", tool("a"), expected=None)])
     with pytest.raises(ToolExistsError):

@@ -261,3 +261,16 @@ def test_a_shape_is_recognised(cli: Cli, shape: str):
     imported = cli("tools", "import", written("shaped.json", SHAPES[shape]))
     assert (imported.status, imported.out) == (0, "Imported 1 tool: 'shaped'.\n"), imported.err
     assert cli("tools", "show", "shaped").json["description"] == "Shaped elsewhere."
+
+
+@pytest.mark.parametrize("command", [("add", "-f"), ("import", "--replace")])
+def test_a_tool_that_leads_elsewhere_loses_its_credentials_and_says_so(cli: Cli, command: tuple[str, str]):
+    here, there = {"binding": {"service_url": "https://a.example"}}, {"binding": {"service_url": "https://b.example"}}
+    cli("tools", "add", "-f", written("add.json", ADD | here | {"credentials": {"api_key": "hunter2"}}))
+    masked = cli("tools", "show", "add").json
+    refused = cli("tools", *command, written("masked.json", [masked | there]))
+    assert refused.status == 4
+    assert "the credential 'api_key' of 'add' was given for the service 'https://a.example/'" in one_sentence(refused)
+    moved = cli("tools", *command, written("there.json", [ADD | there]))
+    assert moved.status == 0
+    assert "note: 'add' has its credentials no more ('api_key'); give them again" in one_sentence(moved)

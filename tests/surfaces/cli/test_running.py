@@ -149,14 +149,16 @@ def test_a_catalogued_tool_runs_by_its_binding(cli: Cli, home: Path, monkeypatch
         "parameters": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
         "binding": {"python": "shouting:shout"},
     }
-    (home / "shouting.py").write_text("def shout(text: str) -> str:\n    'Shout.'\n    return text.upper()\n")
+    (home / "shouting.py").write_text(
+        "from toolcrib import tool\n\n@tool\ndef shout(text: str) -> str:\n    'Shout.'\n    return text.upper()\n"
+    )
     (home / "shout.json").write_text(json.dumps(spec))
     monkeypatch.syspath_prepend(str(home))
     assert cli("tools", "add", "-f", "shout.json").status == 0
     refused = cli("tools", "run", "shout", "--text", "hey")
     assert refused.status != 0
     assert "shouting" in one_sentence(refused)
-    monkeypatch.setenv("TOOLCRIB_PYTHON_MODULES", "shouting")
+    monkeypatch.setenv("TOOLCRIB_PYTHON_TOOLS", "shouting:shout")
     assert cli("tools", "run", "shout", "--text", "hey").json == "HEY"
 
 
@@ -225,7 +227,7 @@ def test_every_run_is_on_record(cli: Cli):
         ("scrapy", "attempt", ""),
         ("scrapy", "failed", "invalid_tool"),
         ("wipe", "attempt", ""),
-        ("wipe", "refused", "approval_required"),
+        ("wipe", "refused", "safety_level: approval_required"),
         *[("add", "attempt", ""), ("add", "failed", "invalid_arguments")] * 3,
     ]
 

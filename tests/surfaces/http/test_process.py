@@ -14,6 +14,7 @@ import httpx
 import pytest
 from tests.support.waiting import PATIENCE, wait_until
 from tests.surfaces.http.bundles import SPEC, bundle
+from tests.surfaces.http.runnable import RUNNABLE
 from tests.surfaces.http.running import RunningService
 
 pytestmark = pytest.mark.xdist_group("service-process")
@@ -38,7 +39,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> object:
     with RunningService(
         tmp_path_factory.mktemp("service"),
         "--sample",
-        python_modules="tests.surfaces.http.runnable",
+        python_tools=",".join(RUNNABLE),
         max_body_bytes=100_000,
     ) as running:
         yield running
@@ -86,6 +87,8 @@ def test_odd_http(service: RunningService) -> None:
         (b"GET /tools/a HTTP/1.1\r\nConnection: close\r\n\r\n", (400, 421)),
         (b"GET /tools/a HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", (421,)),
         (b"GET http://evil.example/tools/a HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", (421,)),
+        (b"GET /tools/a HTTP/1.1\r\n" + host + b"Host: evil.example\r\nConnection: close\r\n\r\n", (400,)),
+        (b"POST /tools HTTP/1.1\r\n" + host + b"Content-Length: 4\r\nContent-Length: 5\r\n\r\nabcde", (400,)),
         (b"nonsense\r\n\r\n", (400,)),
         (b"GET / HTTP/1.1\r\n" + host + b"X: " + b"y" * 600_000 + b"\r\n\r\n", (400, 431)),
     ):
@@ -145,7 +148,7 @@ def test_workers_do_not_show_old_answers(tmp_path: Path) -> None:
 
 
 def test_it_ends_gracefully(tmp_path: Path) -> None:
-    service = RunningService(tmp_path, python_modules="tests.surfaces.http.runnable")
+    service = RunningService(tmp_path, python_tools=",".join(RUNNABLE))
     service.environment["PYTHONPATH"] = str(Path(__file__).parents[3])
     begun, free = tmp_path / "begun", tmp_path / "free"
     with service, service.client() as client:
@@ -200,11 +203,11 @@ def test_it_does_not_start_open_to_everybody(tmp_path: Path) -> None:
 def test_it_starts_elsewhere_with_a_token(tmp_path: Path) -> None:
     service = RunningService(tmp_path, "--host", "0.0.0.0")
     made = subprocess.run(
-        [PROGRAM, "tokens", "create", "--role", "publisher", "--name", "ci"],
+        [PROGRAM, "tokens", "create", "--role", "runner", "--role", "publisher", "--name", "ci"],
         env=service.environment, cwd=tmp_path, capture_output=True, text=True, check=True,
     )  # fmt: skip
     token = made.stdout.strip()
-    assert "for 'ci', role 'publisher'; it is not shown again" in made.stderr
+    assert "for 'ci', role 'runner, publisher'; it is not shown again" in made.stderr
     with service, service.client() as client:
         assert client.get("/tools").status_code == 401
         authorised = {"authorization": f"Bearer {token}"}

@@ -60,7 +60,7 @@ async def test_a_registry_through_the_door() -> None:
 
 
 async def test_a_catalogue_hands_out_what_it_can_run() -> None:
-    catalogue = Catalogue(MemoryStore(), bind=lambda spec: {"add": add, "wipe": wipe}[spec.name])
+    catalogue = Catalogue(MemoryStore(), bind=lambda spec, _: {"add": add, "wipe": wipe}[spec.name])
     for made in (add, wipe):
         catalogue.publish(as_tool(made).spec.with_changes(binding=Binding(python=f"somewhere:{made.name}")))
     catalogue.publish(ToolSpec(name="only-described", description="Nothing runs it."))
@@ -126,7 +126,7 @@ async def test_an_error_that_is_no_result_has_its_json_rpc_code() -> None:
         def query(self, *_: Any, **__: Any) -> Any:
             raise StoreError("the store is gone")
 
-    catalogue = Catalogue(Gone(), bind=lambda spec: as_tool(add))
+    catalogue = Catalogue(Gone(), bind=lambda *_: as_tool(add))
     async with Client(build_server(Toolbox(Calls(catalogue.tool), catalogue=catalogue))) as client:
         with pytest.raises(MCPError, match="the store is gone") as raised:
             await client.list_tools()

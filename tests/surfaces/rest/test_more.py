@@ -13,6 +13,7 @@ from tests.support.s3 import S3Server
 from tests.support.waiting import PATIENCE, until
 from tests.surfaces.conftest import Serve, system_of
 from tests.surfaces.http.bundles import SPEC, bundle, code_zip
+from tests.surfaces.http.runnable import RUNNABLE
 
 from toolcrib.catalogue.collecting import GRACE_SECONDS, collect
 from toolcrib.settings import Settings
@@ -35,7 +36,7 @@ def python_tool(name: str, **changes: Any) -> dict[str, Any]:
 
 @pytest.fixture
 async def client(serve: Serve, settings: Settings) -> httpx.AsyncClient:
-    return await serve(settings.with_changes("test", python_modules=("tests.surfaces.http.runnable",)))
+    return await serve(settings.with_changes("test", python_tools=RUNNABLE))
 
 
 async def create(client: httpx.AsyncClient, entry: dict[str, Any]) -> httpx.Response:

@@ -241,17 +241,14 @@ async def test_trace_and_video(chromium: Chromium, web: Web, tmp_path: Path, age
 
 async def test_a_tool_alone_opens_its_own_browser(chromium_path: str, web: Web) -> None:
     before = descendants()
-    from toolcrib.toolsets.browser import standalone
-
-    assert standalone.goto.spec.binding.python == "toolcrib.toolsets.browser.standalone:goto"
-    result = await standalone_tool("goto", chromium=chromium_path).execute({"url": f"{web.url}/docs"})
+    goto = standalone_tool("goto", chromium=chromium_path)
+    assert goto.spec.binding.python == "goto"
+    result = await goto.execute({"url": f"{web.url}/docs"})
     assert result.data["title"] == "Docs"
     read = await standalone_tool("extract_text", start_url=f"{web.url}/docs", chromium=chromium_path).execute({})
     assert "Docs page" in read.data["text"]
     failed = await standalone_tool("extract_text", start_url="file:///etc/passwd", chromium=chromium_path).execute({})
     assert failed.error_code == "domain_denied"
     with fence(AddressRules(public_only=True)):
-        assert (await standalone.goto.execute({"url": web.url})).error_code == "domain_denied"
-    with pytest.raises(AttributeError):
-        _ = standalone.no_such_tool
+        assert (await goto.execute({"url": web.url})).error_code == "domain_denied"
     assert await none_left(before) == {}

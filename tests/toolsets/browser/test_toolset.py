@@ -68,7 +68,7 @@ def test_a_tool_is_described_in_full(spec) -> None:
     )
     assert spec.timeout_seconds
     assert spec.isolation == "inline"
-    assert spec.binding.python == f"toolcrib.toolsets.browser.standalone:{spec.name}"
+    assert spec.binding.python == spec.name
     undescribed = [name for name, schema in spec.parameters["properties"].items() if not schema.get("description")]
     assert undescribed == []
 

@@ -3,40 +3,52 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
+import math
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from toolcrib.calling import runner_for
-from toolcrib.calling.blocking import in_thread
-from toolcrib.core.errors import ToolFailedError, ToolTimeoutError, ToolValidationError, UnavailableError
+from toolcrib.calling.blocking import READS, in_thread
+from toolcrib.core.context import ToolContext
+from toolcrib.core.errors import (
+    InvalidArgumentsError,
+    ToolFailedError,
+    ToolTimeoutError,
+    ToolValidationError,
+    UnavailableError,
+)
+from toolcrib.core.json import same
+from toolcrib.core.schema import ArgumentCheck, JsonSchema, named_arguments
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Runner, Tool
-from toolcrib.define import as_tool, make_tool
 from toolcrib.define.function import is_async_callable
 
-Credentials = Callable[[str], Mapping[str, Any]]
-"""Opens the credentials of the tool of a name at the moment of a call; they are never kept."""
+Credentials = Callable[[], Mapping[str, Any]]
+"""Opens the credentials of the record that a tool was bound from, at the moment of a call; they are never kept."""
 
 
-def no_credentials(_name: str) -> Mapping[str, Any]:
-    return {}
+async def open_credentials(credentials: Credentials | None) -> dict[str, Any]:
+    return {} if credentials is None else dict(await in_thread(READS, credentials))
 
 
 @dataclass(eq=False, kw_only=True)
-class BoundRunner:
+class BoundRunner(ABC):
     """Runs code that is elsewhere, for every tool of one kind of binding."""
 
-    credentials: Credentials = no_credentials
     default_seconds: float = 60.0
+
+    @abstractmethod
+    async def __call__(
+        self, tool: Tool, arguments: dict[str, Any], context: ToolContext, credentials: Credentials | None = None
+    ) -> Any:
+        """Run a tool with its own credentials, None if it has none."""
 
     def seconds_for(self, spec: ToolSpec) -> float:
         return spec.timeout_seconds or self.default_seconds
-
-    async def open_credentials(self, spec: ToolSpec) -> dict[str, Any]:
-        return dict(await in_thread(self.credentials, spec.name)) if spec.credentials else {}
 
     @asynccontextmanager
     async def deadline(self, spec: ToolSpec) -> AsyncIterator[float]:
@@ -51,26 +63,51 @@ class BoundRunner:
             raise ToolFailedError(spec.name, str(error), cause_type=type(error).__name__) from None
 
 
-def bound_tool(spec: ToolSpec, runner: Runner) -> Tool:
+def bound_tool(spec: ToolSpec, runner: BoundRunner, credentials: Credentials | None = None) -> Tool:
     """The tool that ``runner`` runs. There is no function here to be called directly."""
 
     def elsewhere(*_: Any, **__: Any) -> Any:
         raise ToolValidationError(f"the code of {spec.name!r} is not in this process; use execute()")
 
-    return Tool(spec, elsewhere, runner)
+    return Tool(spec, elsewhere, partial(runner, credentials=credentials))
 
 
-def described_tool(found: Any, spec: ToolSpec, *, isolate: bool) -> Tool:
-    """Code of this process under the catalogue's description of it, which never makes the code safer.
+def described_tool(own: Tool, spec: ToolSpec, *, isolate: bool) -> Tool:
+    """Code of this process under the catalogue's description of it, which can only ask for more care than it takes.
 
-    With ``isolate`` it runs in the isolation that the description asks for, else as the code itself says.
+    The stricter safety level and the shorter deadline hold. The code's own schema holds beside the description's, so
+    that it never receives an argument which it has not declared. With ``isolate`` the description may put it into a
+    process; otherwise it runs as the code itself says.
     """
-    if inspect.isroutine(found):  # the catalogue describes it, so it need not describe itself
-        found = make_tool(found, name=spec.name, description=spec.description or spec.name)
-    tool = as_tool(found)
-    if tool.spec.safety_level > spec.safety_level:
-        spec = spec.with_changes(safety_level=tool.spec.safety_level)
-    described = tool.with_spec(spec)
-    if isolate and spec.isolation not in ("", tool.spec.isolation):
-        described.runner = runner_for(spec, is_async_callable(tool.function))
+    described = own.with_spec(_with_care(own.spec, spec, isolate))
+    if described.spec.isolation == "process" != own.spec.isolation:
+        described.runner = runner_for(described.spec, is_async_callable(own.function))
+    schema = own.spec.parameters
+    if schema.get("additionalProperties") is not False or not same(schema, spec.parameters):
+        described.runner = _checked(described.runner, schema, spec.name)
     return described
+
+
+def _with_care(own: ToolSpec, spec: ToolSpec, isolate: bool) -> ToolSpec:
+    changes: dict[str, Any] = {}
+    if own.safety_level > spec.safety_level:
+        changes["safety_level"] = own.safety_level
+    if own.timeout_seconds is not None and own.timeout_seconds < (spec.timeout_seconds or math.inf):
+        changes["timeout_seconds"] = own.timeout_seconds
+    if spec.isolation not in ("", own.isolation) and not (isolate and spec.isolation == "process"):
+        changes["isolation"] = own.isolation
+    return spec.with_changes(**changes) if changes else spec
+
+
+def _checked(run: Runner, schema: JsonSchema, name: str) -> Runner:
+    check, named = ArgumentCheck(schema, name), named_arguments(schema)
+
+    async def checked(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
+        unknown = None if named is None else next((key for key in arguments if key not in named), None)
+        if unknown is not None:
+            raise InvalidArgumentsError(
+                f"the code of {name!r} takes no argument {unknown!r}, whatever its description says", tool=name
+            )
+        return await run(tool, check(arguments), context)
+
+    return checked

@@ -18,10 +18,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolcrib.adapters.runners.bound import BoundRunner
+from toolcrib.adapters.runners.bound import BoundRunner, Credentials, open_credentials
 from toolcrib.adapters.runners.sandbox import Ended, Sandbox
 from toolcrib.adapters.runners.unpacking import BundleCache, Unpacked
-from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.blocking import OUTSIDE, in_thread
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import (
     DeniedError,
@@ -52,7 +52,9 @@ class BundleRunner(BoundRunner):
     def __post_init__(self) -> None:
         self._running = threading.BoundedSemaphore(self.max_running)
 
-    async def __call__(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
+    async def __call__(
+        self, tool: Tool, arguments: dict[str, Any], context: ToolContext, credentials: Credentials | None = None
+    ) -> Any:
         spec = tool.spec
         digest = bundle_digest(spec.binding.source_code_link)
         if digest is None:
@@ -65,17 +67,20 @@ class BundleRunner(BoundRunner):
             raise ToolBusyError(f"{self.max_running} bundles are running already; try {spec.name!r} again later")
         try:
             try:
-                lease = await in_thread(self.cache.lease, digest)
+                lease = await in_thread(OUTSIDE, self.cache.lease, digest)
             except InvalidBundleError as error:
                 raise ToolFailedError(spec.name, _first_line(error), cause_type=type(error).__name__) from None
             with lease:
-                return await self._run(spec, lease.unpacked, arguments, str(context.values.get("command", "")))
+                secrets = await open_credentials(credentials)
+                command = str(context.values.get("command", ""))
+                return await self._run(spec, lease.unpacked, arguments, command, secrets)
         finally:
             self._running.release()
 
-    async def _run(self, spec: ToolSpec, unpacked: Unpacked, arguments: dict[str, Any], command: str) -> Any:
+    async def _run(
+        self, spec: ToolSpec, unpacked: Unpacked, arguments: dict[str, Any], command: str, secrets: Mapping[str, Any]
+    ) -> Any:
         seconds = self.seconds_for(spec)
-        secrets = await self.open_credentials(spec)
         call, environment = _call(spec, unpacked.kind, arguments, command, secrets)
         ended = await self.sandbox.run(unpacked.kind, unpacked.path, call, seconds=seconds, environment=environment)
         if ended.timed_out:

@@ -11,7 +11,8 @@ credential                 header
 ``api_key``                ``X-API-Key: ...``
 =========================  ==========================================
 
-Any other one is refused, so that no secret is silently left out.
+Any other one is refused, so that no secret is silently left out. So are headers that say where a request goes, where
+it ends or who asks: that is not the publisher's to say.
 """
 
 from __future__ import annotations
@@ -23,12 +24,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.adapters.http import DEFAULT_MAX_BYTES, HttpCaller, Reply
-from toolcrib.adapters.runners.bound import BoundRunner
+from toolcrib.adapters.runners.bound import BoundRunner, Credentials, open_credentials
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import MissingConfigError, ToolFailedError
 from toolcrib.core.tool import Tool
 
 _KNOWN = frozenset({"headers", "bearer_token", "username", "password", "api_key"})
+_PRINCIPAL = "Toolcrib-Principal"
+_OURS = frozenset(
+    {
+        "host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection", "te", "trailer",
+        "upgrade", "expect", _PRINCIPAL.lower(),
+    }
+)  # fmt: skip
+"""Two names for one host would let whoever may reach the one ask for the other."""
 
 
 @dataclass(eq=False)
@@ -42,13 +51,15 @@ class HttpServiceRunner(BoundRunner):
     caller: HttpCaller
     max_bytes: int = DEFAULT_MAX_BYTES
 
-    async def __call__(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
+    async def __call__(
+        self, tool: Tool, arguments: dict[str, Any], context: ToolContext, credentials: Credentials | None = None
+    ) -> Any:
         spec = tool.spec
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "toolcrib"}
         if context.principal:
-            headers["Toolcrib-Principal"] = context.principal.encode("ascii", "backslashreplace").decode()
+            headers[_PRINCIPAL] = context.principal.encode("ascii", "backslashreplace").decode()
         async with self.deadline(spec) as seconds:
-            headers |= credential_headers(spec.name, await self.open_credentials(spec))
+            headers |= credential_headers(spec.name, await open_credentials(credentials))
             reply = await self.caller.post(
                 spec.binding.service_url,
                 json.dumps(arguments).encode(),
@@ -69,6 +80,8 @@ def credential_headers(name: str, credentials: Mapping[str, Any]) -> dict[str, s
     if not isinstance(given, Mapping):
         raise MissingConfigError(f"the credential 'headers' of {name!r} must be an object of header names and values")
     headers = {str(header): str(value) for header, value in given.items()}
+    if refused := next((header for header in headers if header.strip().lower() in _OURS), None):
+        raise MissingConfigError(f"the credential 'headers' of {name!r} may not set {refused!r}; leave that header out")
     if "api_key" in credentials:
         headers["X-API-Key"] = str(credentials["api_key"])
     if "bearer_token" in credentials:

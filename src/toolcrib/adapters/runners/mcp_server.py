@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.adapters.http import DEFAULT_MAX_BYTES, HttpCaller
-from toolcrib.adapters.runners.bound import BoundRunner
+from toolcrib.adapters.runners.bound import BoundRunner, Credentials, open_credentials
 from toolcrib.adapters.runners.http_service import credential_headers
 from toolcrib.core.addresses import is_url
 from toolcrib.core.context import ToolContext
@@ -37,14 +37,19 @@ class McpRunner(BoundRunner):
     caller: HttpCaller
     commands: Sequence[str] = ()
 
-    async def __call__(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:  # noqa: ARG002
+    async def __call__(
+        self,
+        tool: Tool,
+        arguments: dict[str, Any],
+        context: ToolContext,  # noqa: ARG002
+        credentials: Credentials | None = None,
+    ) -> Any:
         spec = tool.spec
-        target, _, remote_name = spec.binding.mcp.partition("#")
         async with self.deadline(spec) as seconds:
-            headers = credential_headers(spec.name, await self.open_credentials(spec))
+            headers = credential_headers(spec.name, await open_credentials(credentials))
             try:
-                async with self._client(target, headers, seconds) as client:
-                    answer = await client.call_tool(remote_name or spec.name, arguments)
+                async with self._client(spec.binding.mcp_server, headers, seconds) as client:
+                    answer = await client.call_tool(spec.binding.mcp_tool or spec.name, arguments)
             except (MCPError, OSError, httpx2.HTTPError, ExceptionGroup) as error:
                 raise _failure(spec.name, error) from None
         return _value(spec.name, answer)

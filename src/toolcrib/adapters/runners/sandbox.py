@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.blocking import HOUSEKEEPING, in_thread
 from toolcrib.core.errors import SettingsError
 
 _HOST = Path(__file__).with_name("bundle_host.py")
@@ -79,7 +79,7 @@ class Sandbox:
         """Run until it ends or ``seconds`` have passed; then it is dead, and its folder is gone."""
         if self._ids is not None:
             _check_reachable(code, self.limits.user, self._ids)
-        folder = await in_thread(self._prepared, call)
+        folder = await in_thread(HOUSEKEEPING, self._prepared, call)
         try:
             command = [*self._prefix, sys.executable, "-I", "-B", "-X", "utf8", str(_HOST), kind, str(code)]
             process = await self._started(command, folder, environment)
@@ -87,7 +87,7 @@ class Sandbox:
             content, too_large = _read_output(folder / _OUTPUT, self.limits.output_bytes)
             return Ended(process.returncode or 0, content, _tail(folder / "messages"), timed_out, too_large)
         finally:
-            await in_thread(shutil.rmtree, folder, ignore_errors=True)
+            await in_thread(HOUSEKEEPING, shutil.rmtree, folder, ignore_errors=True)
 
     def _prepared(self, call: Mapping[str, Any]) -> Path:
         """A folder with the question for the process, and a folder in it where the process may write."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from toolcrib.adapters.runners.bound import described_tool
 from toolcrib.core.errors import MissingConfigError, did_you_mean
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
+from toolcrib.define import as_tool, make_tool
 
 
 def function_tool(spec: ToolSpec, functions: Mapping[str, Any]) -> Tool:
@@ -22,4 +24,7 @@ def function_tool(spec: ToolSpec, functions: Mapping[str, Any]) -> Tool:
             f"{spec.name!r} needs the system function {wanted!r}, which this process has not registered"
             f"{did_you_mean(wanted, functions)}"
         )
-    return described_tool(functions[wanted], spec, isolate=False)
+    found = functions[wanted]
+    if inspect.isroutine(found):  # the catalogue describes it, so it need not describe itself
+        found = make_tool(found, name=spec.name, description=spec.description or spec.name)
+    return described_tool(as_tool(found), spec, isolate=False)

@@ -46,6 +46,13 @@ def check_expected(change: Change, present: str | None) -> None:
         raise ConflictError(f"{change.name!r} was changed by somebody else; read it again and repeat the change")
 
 
+def owner_after(change: Change, owner: str) -> str:
+    """Whose the tool is after the change, if it was ``owner``'s before; empty if it was not there."""
+    if change.document is None:
+        return ""
+    return owner if change.owner is None else change.owner
+
+
 def check_after(name: str | None) -> None:
     """Raise unless a query can go on after ``name``."""
     if name is not None and not is_unicode(name):

@@ -12,9 +12,10 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from toolcrib.adapters.stores.changes import check_after, check_expected, kept_document, new_etag
+from toolcrib.adapters.stores.changes import check_after, check_expected, kept_document, new_etag, owner_after
 from toolcrib.adapters.stores.words import WordIndex
-from toolcrib.core.query import Filter
+from toolcrib.core.query import ALL, Filter
+from toolcrib.core.query.budget import found, looked_at
 from toolcrib.core.ranking import Candidate, Lookup
 from toolcrib.ports import Change, OutboxEvent, Record
 
@@ -30,10 +31,11 @@ class Version:
     text: str
     document: Mapping[str, Any]
     deleted: bool = False
+    owner: str = ""
 
     def record(self) -> Record:
         """For a caller: with a document of its own."""
-        return Record(self.name, self.version, self.etag, json.loads(self.text), self.at, self.deleted)
+        return Record(self.name, self.version, self.etag, json.loads(self.text), self.at, self.deleted, self.owner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +75,10 @@ class Contents:
         versions = self._history.get(name)
         return versions[-1] if versions else None
 
-    def matching(self, where: Filter, after: str | None = None) -> Iterator[Version]:
-        start = 0 if after is None else bisect_right(self._names, after)
-        for name in self._names[start:]:
-            version = self._current[name]
-            if where.matches(version.document):
-                yield version
+    def current_after(self, name: str | None) -> list[Version]:
+        """A list that no later change touches, in the order of names."""
+        start = 0 if name is None else bisect_right(self._names, name)
+        return [self._current[name] for name in self._names[start:]]
 
     def current(self) -> Iterable[Version]:
         """In the order of names."""
@@ -104,6 +104,7 @@ class Contents:
                 text=text,
                 document=document,
                 deleted=change.document is None,
+                owner=owner_after(change, "" if past is None else past.owner),
             )
             planned[change.name] = version
             versions.append(version)
@@ -166,7 +167,7 @@ class ContentsReader(ABC):
     def get(self, name: str) -> Record | None:
         with self._reading() as contents:
             version = contents.get(name)
-        return None if version is None else version.record()
+        return None if version is None else _found(version)
 
     def generation(self) -> object:
         """Equal values: nothing was written between the two calls, by anybody."""
@@ -176,12 +177,13 @@ class ContentsReader(ABC):
     def query(self, where: Filter, *, limit: int | None = None, after: str | None = None) -> list[Record]:
         check_after(after)
         with self._reading() as contents:
-            versions = list(islice(contents.matching(where, after), limit))
-        return [version.record() for version in versions]
+            versions = contents.current_after(after)
+        return [_found(version) for version in islice(_matching(versions, where), limit)]
 
     def count(self, where: Filter) -> int:
         with self._reading() as contents:
-            return sum(1 for _ in contents.matching(where))
+            versions = contents.current_after(None)
+        return sum(1 for _ in _matching(versions, where))
 
     def text_candidates(self, wanted: Sequence[Lookup], *, limit: int) -> list[Candidate]:
         return self._words.candidates(wanted, limit)
@@ -193,7 +195,7 @@ class ContentsReader(ABC):
     def history(self, name: str) -> list[Record]:
         with self._reading() as contents:
             versions = contents.history(name)
-        return [version.record() for version in versions]
+        return [_found(version) for version in _matching(versions, ALL)]
 
     def outbox(self, *, limit: int = 100) -> list[OutboxEvent]:
         with self._reading() as contents:
@@ -202,3 +204,15 @@ class ContentsReader(ABC):
     def claimed(self, name: str) -> str:
         with self._reading() as contents:
             return contents.claims.get(name, "")
+
+
+def _matching(versions: Iterable[Version], where: Filter) -> Iterator[Version]:
+    for version in versions:
+        looked_at()
+        if where.matches(version.document):
+            yield version
+
+
+def _found(version: Version) -> Record:
+    found(len(version.text))
+    return version.record()

@@ -97,7 +97,9 @@ def _never_happened(line: dict[str, Any], catalogue_digest: str) -> bool:
 
 
 def _written(version: Version) -> dict[str, Any]:
-    return {field: getattr(version, field) for field in ("name", "version", "etag", "at", "deleted", "document")}
+    return {
+        field: getattr(version, field) for field in ("name", "version", "etag", "at", "deleted", "owner", "document")
+    }
 
 
 def _apply(contents: Contents, line: dict[str, Any]) -> None:

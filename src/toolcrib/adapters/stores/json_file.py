@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from toolcrib.adapters.files import locked, replace_file, signature, try_writing
+from toolcrib.adapters.files import locked, narrow, replace_file, signature, try_writing
 from toolcrib.adapters.stores.changes import kept_document
 from toolcrib.adapters.stores.codecs import Codec, SpecCodec
 from toolcrib.adapters.stores.contents import Contents, ContentsReader, Plan, Version
@@ -50,6 +50,7 @@ class JsonFileStore(ContentsReader):
         self._clock = clock
         self._lock = RLock()
         self._journal = Journal(self.path)
+        narrow(self.path, self._journal.path, self.path.with_name(f"{self.path.name}.lock"))
         self._loaded: _Loaded | None = None
 
     def commit(self, changes: Sequence[Change]) -> list[Record]:
@@ -196,7 +197,8 @@ class JsonFileStore(ContentsReader):
             past = contents.last(name)
             if past is None or past.deleted or past.text != text:
                 number = 1 if past is None else past.version + 1
-                version = Version(name, number, _hand_etag(text, past), at, text, json.loads(text))
+                owner = "" if past is None else past.owner
+                version = Version(name, number, _hand_etag(text, past), at, text, json.loads(text), owner=owner)
                 contents.add_version(version)
                 loaded.by_hand[name] = version
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import bson
 
 from toolcrib.adapters.mongo import Document, MongoConnection
 from toolcrib.adapters.stores.changes import check_after, kept_document, new_etag
@@ -27,6 +29,7 @@ from toolcrib.adapters.stores.mongo_write import (
 )  # fmt: skip
 from toolcrib.core.json import is_unicode
 from toolcrib.core.query import Filter
+from toolcrib.core.query.budget import BUDGET, found, looked_at
 from toolcrib.core.ranking import Candidate, Lookup
 from toolcrib.ports import Change, OutboxEvent, Record
 
@@ -46,6 +49,7 @@ class MongoStore:
         self._clock = clock
         self._server = MongoConnection(url, self._prepare, patience=patience)
         self._attempt = self._server.attempt
+        self._ask = self._server.ask
         database = self._server.database
         self._tools: Collection[Document] = database[TOOLS]
         self._history: Collection[Document] = database[HISTORY]
@@ -71,45 +75,67 @@ class MongoStore:
         if after is not None:
             question = {"$and": [{"_id": {"$gt": after}}, question]}
 
-        def matching() -> list[Record]:
+        def matching(most_ms: int | None) -> list[Record]:
             records: list[Record] = []
-            with self._tools.find(question, limit=limit or 0 if exact else 0).sort("_id", 1) as cursor:
-                for found in map(record, cursor):
-                    if exact or where.matches(found.document):
-                        records.append(found)
+            some = limit or 0 if exact else 0
+            with self._tools.find(question, limit=some, max_time_ms=most_ms).sort("_id", 1) as cursor:
+                for document in cursor:
+                    looked_at()
+                    candidate = record(document)
+                    if exact or where.matches(candidate.document):
+                        _count_found(document)
+                        records.append(candidate)
                         if len(records) == limit:
                             break
             return records
 
-        return self._attempt(matching)
+        return self._ask(matching)
 
     def count(self, where: Filter) -> int:
         question, exact = server_filter(where, "document.")
-        if exact:
-            return self._attempt(lambda: self._tools.count_documents(question))
-        fields = {"document": 1}
-        return self._attempt(
-            lambda: sum(where.matches(decode(found["document"])) for found in self._tools.find(question, fields))
-        )
+
+        def counted(most_ms: int | None) -> int:
+            if exact:
+                limits: dict[str, Any] = {} if most_ms is None else {"maxTimeMS": most_ms}
+                return self._tools.count_documents(question, **limits)
+            count = 0
+            with self._tools.find(question, {"document": 1}, max_time_ms=most_ms) as cursor:
+                for document in cursor:
+                    looked_at()
+                    count += where.matches(decode(document["document"]))
+            return count
+
+        return self._ask(counted)
 
     def history(self, name: str) -> list[Record]:
         if not is_unicode(name):
             return []
 
-        def versions() -> list[Record]:
-            current = self._tools.find_one({"_id": name})
-            records = [] if current is None else [record(current)]
-            past = self._history.find({"name": name}).sort("version", -1)
+        def versions(most_ms: int | None) -> list[Record]:
+            current = self._tools.find_one({"_id": name}, max_time_ms=most_ms)
+            records = []
+            if current is not None:
+                _count_found(current)
+                records.append(record(current))
             # A version that was replaced between the two questions is in both answers.
             newest = records[0].version if records else None
-            return records + [old for old in map(past_record, past) if newest is None or old.version < newest]
+            with self._history.find({"name": name}, max_time_ms=most_ms).sort("version", -1) as past:
+                for document in past:
+                    looked_at()
+                    _count_found(document)
+                    old = past_record(document)
+                    if newest is None or old.version < newest:
+                        records.append(old)
+            return records
 
-        return self._attempt(versions)
+        return self._ask(versions)
 
     def text_candidates(self, wanted: Sequence[Lookup], *, limit: int) -> list[Candidate]:
         question = {"$and": [{"words": {"$in": any_word(lookup)}} for lookup in wanted]}
-        found = self._attempt(lambda: list(self._tools.find(question, {"words": 1}, limit=limit)))
-        return [Candidate(row["_id"], " ".join(row["words"])) for row in found]
+        rows = self._ask(
+            lambda most_ms: list(self._tools.find(question, {"words": 1}, limit=limit, max_time_ms=most_ms))
+        )
+        return [Candidate(row["_id"], " ".join(row["words"])) for row in rows]
 
     # Writing
 
@@ -167,3 +193,9 @@ class MongoStore:
         self._tools.create_index([("words", 1), ("_id", 1)])
         fill_in_words(self._tools)
         self._history.create_index([("name", 1), ("version", -1)], unique=True)
+
+
+def _count_found(document: Document) -> None:
+    """To be counted, a document must be measured; nobody pays for that without a budget."""
+    if BUDGET.get() is not None:
+        found(len(bson.encode(document)))

@@ -13,7 +13,7 @@ from pymongo import DeleteOne, InsertOne, ReplaceOne, UpdateOne
 from pymongo.errors import OperationFailure
 
 from toolcrib.adapters.mongo import Document
-from toolcrib.adapters.stores.changes import check_expected
+from toolcrib.adapters.stores.changes import check_expected, owner_after
 from toolcrib.adapters.stores.mongo_filter import decode, encode
 from toolcrib.core.ranking import index_words
 from toolcrib.ports import Change, Record
@@ -61,7 +61,7 @@ class Commit:
             old = now.pop(name, None)
             check_expected(write.change, None if old is None else old["etag"])
             versions[name] = versions.get(name, 0) + 1
-            record = _made(write, versions[name])
+            record = _made(write, versions[name], "" if old is None else old.get("owner", ""))
             row = row_of(record)
             if old is not None:
                 past.append(_as_past(old))
@@ -126,9 +126,11 @@ class Commit:
         )
 
 
-def _made(write: Write, version: int) -> Record:
-    document = write.document
-    return Record(write.change.name, version, write.etag, document, write.at, write.change.document is None)
+def _made(write: Write, version: int, owner: str) -> Record:
+    """The record of a write over a tool of ``owner``."""
+    change = write.change
+    gone, owner = change.document is None, owner_after(change, owner)
+    return Record(change.name, version, write.etag, write.document, write.at, gone, owner)
 
 
 def row_of(made: Record) -> Document:
@@ -138,6 +140,7 @@ def row_of(made: Record) -> Document:
         "version": made.version,
         "etag": made.etag,
         "at": made.at,
+        "owner": made.owner,
         "document": encode(made.document),
         "words": index_words(made.document).split(),
     }
@@ -162,12 +165,15 @@ def _with_words(row: Document) -> UpdateOne:
 def _as_past(row: Document, *, deleted: bool = False) -> Document:
     """A version as it stands in the history, under its etag."""
     kept = {key: row[key] for key in ("version", "at", "document")}
-    return {"_id": row["etag"], "name": row["_id"], **kept, "deleted": deleted}
+    owner = row.get("owner", "")  # an older release wrote none
+    return {"_id": row["etag"], "name": row["_id"], **kept, "deleted": deleted, "owner": owner}
 
 
 def record(row: Document) -> Record:
-    return Record(row["_id"], row["version"], row["etag"], decode(row["document"]), row["at"])
+    document, owner = decode(row["document"]), row.get("owner", "")
+    return Record(row["_id"], row["version"], row["etag"], document, row["at"], owner=owner)
 
 
 def past_record(row: Document) -> Record:
-    return Record(row["name"], row["version"], row["_id"], decode(row["document"]), row["at"], row["deleted"])
+    document, owner = decode(row["document"]), row.get("owner", "")
+    return Record(row["name"], row["version"], row["_id"], document, row["at"], row["deleted"], owner)

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from toolcrib.adapters.sqlite import BUSY_SECONDS, connect, explained, failure, transaction, write_nothing
+from toolcrib.adapters.sqlite import BUSY_SECONDS, budgeted, connect, explained, failure, transaction, write_nothing
 from toolcrib.adapters.stores.changes import check_after, kept_document
 from toolcrib.adapters.stores.sqlite_query import Lengths, Selection, select
 from toolcrib.adapters.stores.sqlite_schema import migrate
@@ -21,15 +21,17 @@ from toolcrib.adapters.stores.sqlite_write import ChangeWriter
 from toolcrib.core.errors import StoreError
 from toolcrib.core.json import is_unicode
 from toolcrib.core.query import Filter
+from toolcrib.core.query.budget import found, looked_at
 from toolcrib.core.ranking import Candidate, Lookup
 from toolcrib.ports import Change, OutboxEvent, Record
 
 _WHAT = "catalogue"
 _IDLE_CONNECTIONS = 8
+_ROWS = 50
 _WAL_BYTES = 32_000_000
 """A write-ahead log larger than this is folded back into the file."""
 
-_RECORD = "d.tool_id, d.version, d.etag, d.document, d.written_at"
+_RECORD = "d.tool_id, d.version, d.etag, d.document, d.written_at, d.owner"
 _GET = f"SELECT {_RECORD} FROM tool_data AS d WHERE d.tool_id = ?"  # noqa: S608 -- a constant
 
 
@@ -68,7 +70,10 @@ class SqliteStore:
             raise failure(_WHAT, self.path, error) from error
         finally:
             self._give_back(connection)
-        return None if row is None else _record(row)
+        if row is None:
+            return None
+        found(len(row[3]))
+        return _record(row)
 
     def generation(self) -> object:
         try:
@@ -89,12 +94,16 @@ class SqliteStore:
             return []
         sql = f"SELECT {_RECORD} {selection.sql} ORDER BY {selection.key}"
         if selection.exact:
-            rows = connection.execute(f"{sql} LIMIT ?", (*selection.parameters, -1 if limit is None else limit))
-            return list(map(_record, rows))
+            most = (*selection.parameters, -1 if limit is None else limit)
+            with closing(connection.execute(f"{sql} LIMIT ?", most)) as rows:
+                return _answers(rows)
         records: list[Record] = []
         with closing(connection.execute(sql, selection.parameters)) as rows:
-            for record in map(_record, rows):
+            for row in rows:
+                looked_at()
+                record = _record(row)
                 if where.matches(record.document):
+                    found(len(row[3]))
                     records.append(record)
                     if len(records) == limit:
                         break
@@ -106,19 +115,23 @@ class SqliteStore:
             if selection.exact:
                 row = connection.execute(f"SELECT count(*) {selection.sql}", selection.parameters).fetchone()
                 return int(row[0])
-            rows = connection.execute(f"SELECT d.document {selection.sql}", selection.parameters)
-            return sum(where.matches(json.loads(text)) for (text,) in rows)
+            count = 0
+            with closing(connection.execute(f"SELECT d.document {selection.sql}", selection.parameters)) as rows:
+                for (text,) in rows:
+                    looked_at()
+                    count += where.matches(json.loads(text))
+            return count
 
     def history(self, name: str) -> list[Record]:
         if not is_unicode(name):
             return []
         sql = (
-            "SELECT tool_id, version, etag, document, written_at, 0 FROM tool_data WHERE tool_id = :name UNION ALL "
-            "SELECT tool_id, version, etag, document, written_at, deleted FROM tool_history WHERE tool_id = :name "
-            "ORDER BY version DESC"
+            "SELECT tool_id, version, etag, document, written_at, owner, 0 FROM tool_data WHERE tool_id = :name "
+            "UNION ALL SELECT tool_id, version, etag, document, written_at, owner, deleted FROM tool_history "
+            "WHERE tool_id = :name ORDER BY version DESC"
         )
-        with self._reader() as connection:
-            return [_record(row) for row in connection.execute(sql, {"name": name})]
+        with self._reader() as connection, closing(connection.execute(sql, {"name": name})) as rows:
+            return _answers(rows)
 
     def text_candidates(self, wanted: Sequence[Lookup], *, limit: int) -> list[Candidate]:
         sql = "SELECT tool_id, words FROM tool_text WHERE tool_text MATCH ? LIMIT ?"
@@ -207,7 +220,7 @@ class SqliteStore:
     def _reader(self) -> Iterator[sqlite3.Connection]:
         connection = self._borrow()
         try:
-            with explained(_WHAT, self.path):
+            with explained(_WHAT, self.path), budgeted(connection):
                 yield connection
         finally:
             self._give_back(connection)
@@ -246,8 +259,18 @@ def _any_word(lookup: Lookup) -> str:
 
 
 def _record(row: tuple[Any, ...]) -> Record:
-    name, version, etag, text, at, *deleted = row
-    return Record(name, version, etag, json.loads(text), at, bool(deleted and deleted[0]))
+    name, version, etag, text, at, owner, *deleted = row
+    return Record(name, version, etag, json.loads(text), at, bool(deleted and deleted[0]), owner)
+
+
+def _answers(rows: sqlite3.Cursor) -> list[Record]:
+    """The records of all rows, which the query's budget pays for some at a time."""
+    records: list[Record] = []
+    while some := rows.fetchmany(_ROWS):
+        looked_at(len(some))
+        found(sum(len(row[3]) for row in some))
+        records.extend(map(_record, some))
+    return records
 
 
 def _claimed(connection: sqlite3.Connection, name: str) -> str:

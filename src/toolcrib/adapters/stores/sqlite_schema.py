@@ -103,7 +103,12 @@ _ONE_RANKING = (
     "INSERT INTO tool_text (rowid, tool_id, words) SELECT search_id, tool_id, index_words(document) FROM tool_data",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _CLAIMS, _ONE_RANKING)
+_OWNERS = (
+    "ALTER TABLE tool_data ADD COLUMN owner TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE tool_history ADD COLUMN owner TEXT NOT NULL DEFAULT ''",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _CLAIMS, _ONE_RANKING, _OWNERS)
 """Entry n brings a file from version n to n + 1. Entries are only ever added.
 
 The SQL function ``index_words`` gives a document's words for ``tool_text`` as core.ranking has them now.

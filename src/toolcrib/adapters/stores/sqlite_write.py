@@ -6,7 +6,7 @@ import json
 import sqlite3
 from typing import Any
 
-from toolcrib.adapters.stores.changes import LABEL_FIELDS, check_expected, new_etag
+from toolcrib.adapters.stores.changes import LABEL_FIELDS, check_expected, new_etag, owner_after
 from toolcrib.adapters.stores.sqlite_schema import EXECUTION_COLUMNS, execution_row
 from toolcrib.core.ranking import index_words
 from toolcrib.ports import Change, Record
@@ -23,22 +23,22 @@ class ChangeWriter:
     def write(self, text: str, document: dict[str, Any], at: float) -> Record:
         change, name = self.change, self.name
         old = self.connection.execute(
-            "SELECT version, etag, search_id, document FROM tool_data WHERE tool_id = ?", (name,)
+            "SELECT version, etag, search_id, document, owner FROM tool_data WHERE tool_id = ?", (name,)
         ).fetchone()
         check_expected(change, None if old is None else old[1])
         version = 1 + (self._last_version() if old is None else old[0])
         if old is not None:
             self._retire(old[2], json.loads(old[3]))
-        etag = new_etag()
+        etag, owner = new_etag(), owner_after(change, "" if old is None else old[4])
         if change.document is None:
             self._keep_deletion(version, etag, at)
         else:
-            self._insert(version, etag, at, text, document)
+            self._insert(version, etag, at, text, document, owner)
         if change.event is not None:
             self.connection.execute(
                 "INSERT INTO tool_outbox (tool_id, payload) VALUES (?, ?)", (name, json.dumps(change.event))
             )
-        return Record(name, version, etag, document, at, deleted=change.document is None)
+        return Record(name, version, etag, document, at, change.document is None, owner)
 
     def _last_version(self) -> int:
         sql = "SELECT max(version) FROM tool_history WHERE tool_id = ?"
@@ -48,8 +48,8 @@ class ChangeWriter:
         """The current version becomes history."""
         execute, name = self.connection.execute, self.name
         execute(
-            "INSERT INTO tool_history (tool_id, version, etag, written_at, deleted, document) "
-            "SELECT tool_id, version, etag, written_at, 0, document FROM tool_data WHERE tool_id = ?",
+            "INSERT INTO tool_history (tool_id, version, etag, written_at, deleted, document, owner) "
+            "SELECT tool_id, version, etag, written_at, 0, document, owner FROM tool_data WHERE tool_id = ?",
             (name,),
         )
         self.connection.executemany(
@@ -65,7 +65,7 @@ class ChangeWriter:
             (self.name, version, etag, at),
         )
 
-    def _insert(self, version: int, etag: str, at: float, text: str, document: dict[str, Any]) -> None:
+    def _insert(self, version: int, etag: str, at: float, text: str, document: dict[str, Any], owner: str) -> None:
         execute, name = self.connection.execute, self.name
         description = document.get("description")
         search_id = execute(
@@ -74,9 +74,9 @@ class ChangeWriter:
         metadata = document.get("metadata")
         execute(
             "INSERT INTO tool_data (tool_id, version, etag, written_at, search_id, tool_type, category, "
-            "tool_search_description, tool_metadata, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "tool_search_description, tool_metadata, document, owner) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (name, version, etag, at, search_id, document.get("tool_type"), document.get("category"), description,
-             json.dumps(metadata, ensure_ascii=False) if "metadata" in document else None, text),
+             json.dumps(metadata, ensure_ascii=False) if "metadata" in document else None, text, owner),
         )  # fmt: skip
         columns = ", ".join(EXECUTION_COLUMNS)
         marks = ", ".join("?" * len(EXECUTION_COLUMNS))

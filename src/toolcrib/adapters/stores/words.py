@@ -12,6 +12,7 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from toolcrib.core.query import ALL
+from toolcrib.core.query.budget import unlimited
 from toolcrib.core.ranking import Candidate, Lookup, index_words
 from toolcrib.ports import Record
 
@@ -34,7 +35,8 @@ class WordIndex:
     def candidates(self, wanted: Sequence[Lookup], limit: int) -> list[Candidate]:
         """As :meth:`toolcrib.ports.Store.text_candidates`."""
         with self._lock:
-            self._catch_up()
+            with unlimited():
+                self._catch_up()
             names = set.intersection(*map(self._having, wanted)) if wanted else set()
             return [Candidate(name, self._words[name]) for name in nsmallest(limit, names)]
 

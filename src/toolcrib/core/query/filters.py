@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from toolcrib.core.query.patterns import Pattern
@@ -65,8 +65,14 @@ class Compare(Test):
 @dataclass(frozen=True, slots=True)
 class OneOf(Test):
     values: tuple[Any, ...]
+    _texts: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_texts", frozenset(value for value in self.values if isinstance(value, str)))
 
     def holds(self, value: Any) -> bool:
+        if isinstance(value, str):
+            return value in self._texts
         if value is MISSING:
             return None in self.values
         return any(same(value, wanted) for wanted in self.values)
@@ -147,8 +153,12 @@ class At(Filter):
     test: Test
 
     def matches(self, document: Mapping[str, Any]) -> bool:
-        test = self.test
-        return any(test.holds(value) for value in _reached(document, self.path, test.looks_into_arrays))
+        test, path = self.test, self.path
+        if len(path) == 1:  # most are, so they do without a generator
+            value = document.get(path[0], MISSING)
+            if not isinstance(value, list):
+                return test.holds(value)
+        return any(test.holds(value) for value in _reached(document, path, test.looks_into_arrays))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from toolcrib.core.errors import InvalidQueryError, did_you_mean, shown
+from toolcrib.core.errors import InvalidQueryError, QueryBudgetError, did_you_mean, shown
 from toolcrib.core.json import check_json, is_unicode
 from toolcrib.core.query.filters import (
     NOTHING,
@@ -33,6 +33,11 @@ from toolcrib.core.query.values import INT64
 MAX_NESTING = 20
 MAX_CLAUSES = 500
 MAX_LIST = 1000
+MAX_VALUES = 20_000
+"""In the lists of a whole filter."""
+MAX_PATTERNS = 20
+MAX_PATTERN_TEXT = 2000
+"""Characters of all the regular expressions of a filter."""
 MAX_TEXT = 10_000
 MAX_PATH = 512
 MAX_SEGMENTS = 32
@@ -67,6 +72,9 @@ class _Parser:
     def __init__(self, forbidden: tuple[Path, ...]) -> None:
         self.forbidden = forbidden
         self.clauses = 0
+        self.values = 0
+        self.patterns = 0
+        self.pattern_text = 0
 
     def document(self, where: object, base: Path, depth: int) -> Filter:
         """A filter on a document that lies at ``base``."""
@@ -82,6 +90,31 @@ class _Parser:
             raise InvalidQueryError(f"the filter has more than {MAX_CLAUSES} clauses")
         if depth > MAX_NESTING:
             raise InvalidQueryError(f"the filter is nested more than {MAX_NESTING} deep")
+
+    def listed(self, operand: object, operator: str, name: str) -> tuple[Any, ...]:
+        """The values of a list, which count among those of the whole filter."""
+        values = literals(operand, operator, name)
+        self.values += len(values)
+        if self.values > MAX_VALUES:
+            raise QueryBudgetError(
+                f"the lists of the filter have more than {MAX_VALUES} values; ask for fewer at a time"
+            )
+        return values
+
+    def like(self, operand: object, options: object, name: str) -> Like:
+        pattern = _pattern(operand, options, name)
+        self.patterns += 1
+        self.pattern_text += len(pattern.source)
+        if self.patterns > MAX_PATTERNS:
+            raise QueryBudgetError(
+                f"the filter has more than {MAX_PATTERNS} regular expressions; put some into one, as in 'a|b'"
+            )
+        if self.pattern_text > MAX_PATTERN_TEXT:
+            raise QueryBudgetError(
+                f"the regular expressions of the filter have more than {MAX_PATTERN_TEXT} characters in all; "
+                "make them shorter"
+            )
+        return Like(pattern)
 
     def entry(self, key: object, value: object, base: Path, depth: int) -> Filter:
         if not isinstance(key, str):
@@ -123,7 +156,7 @@ class _Parser:
                 case "$ne":
                     parts.append(Not(At(path, Compare("$eq", literal(operand, name)))))
                 case "$nin":
-                    parts.append(Not(At(path, OneOf(literals(operand, "$nin", name)))))
+                    parts.append(Not(At(path, OneOf(self.listed(operand, "$nin", name)))))
                 case "$exists":
                     present = At(path, Present())
                     parts.append(present if _truth(operand, name) else Not(present))
@@ -150,7 +183,7 @@ class _Parser:
             _check_length(operand, "$all", name)
             tests = [self.element(item["$elemMatch"], base + path, depth) for item in operand]
             return And(tuple(At(path, test) for test in tests))
-        return And(tuple(At(path, Compare("$eq", value)) for value in literals(operand, "$all", name)))
+        return And(tuple(At(path, Compare("$eq", value)) for value in self.listed(operand, "$all", name)))
 
     def test(self, operator: str, operand: object, siblings: Mapping[str, Any], base: Path, depth: int) -> Test:
         """One operator that asks about a value as it is."""
@@ -161,10 +194,10 @@ class _Parser:
                 raise InvalidQueryError(f"{operator} of {name!r} takes no object: objects have no order")
             return Compare(_COMPARISONS[operator], value)
         simple: dict[str, Callable[[], Test]] = {
-            "$in": lambda: OneOf(literals(operand, "$in", name)),
+            "$in": lambda: OneOf(self.listed(operand, "$in", name)),
             "$type": lambda: HasType(_types(operand, name)),
             "$size": lambda: SizeIs(_size(operand, name)),
-            "$regex": lambda: Like(_pattern(operand, siblings.get("$options", ""), name)),
+            "$regex": lambda: self.like(operand, siblings.get("$options", ""), name),
             "$elemMatch": lambda: self.element(operand, base, depth),
         }
         if operator not in simple:
@@ -191,7 +224,7 @@ class _Parser:
                 case "$ne":
                     parts.append(Fails((Compare("$eq", literal(operand, name)),)))
                 case "$nin":
-                    parts.append(Fails((OneOf(literals(operand, "$nin", name)),)))
+                    parts.append(Fails((OneOf(self.listed(operand, "$nin", name)),)))
                 case "$exists":
                     parts.append(Present() if _truth(operand, name) else Fails((Present(),)))
                 case "$not":

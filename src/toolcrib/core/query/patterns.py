@@ -8,8 +8,10 @@ without that newline, by an expression that knows it follows (:func:`_before_new
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from toolcrib.core.errors import InvalidQueryError
+from toolcrib.core.query.budget import reading
 from toolcrib.core.query.syntax import (
     MAX_PATTERN_LENGTH,
     OPTIONS,
@@ -34,9 +36,9 @@ _NEVER_AFTER_NEWLINE = frozenset({"start", "line_start", "word"})
 
 
 class Pattern:
-    """A checked regular expression. ``search`` takes time linear in the text."""
+    """A checked regular expression. ``search`` takes time linear in the text, and counts it."""
 
-    __slots__ = ("_search", "_search_before_newline", "options", "source", "tree")
+    __slots__ = ("_search", "_search_before_newline", "_size", "options", "source", "tree")
 
     def __init__(self, source: str, options: str = "") -> None:
         if not isinstance(source, str):
@@ -49,9 +51,11 @@ class Pattern:
         self.source = source
         self.options = "".join(sorted(set(options)))
         self.tree = read(source, self.options)
-        self._search = _searcher(self.tree)
-        self._search_before_newline = (
-            _searcher(_before_newline(self.tree)) if _asserts(self.tree, "end", "line_start") else None
+        compiled = _compiled(self.tree)
+        self._search: Callable[[bytes], object] = compiled.search
+        self._size: int = compiled.programsize
+        self._search_before_newline: Callable[[bytes], object] | None = (
+            _compiled(_before_newline(self.tree)).search if _asserts(self.tree, "end", "line_start") else None
         )
 
     def __eq__(self, other: object) -> bool:
@@ -68,17 +72,19 @@ class Pattern:
         search = self._search
         if self._search_before_newline is not None and text.endswith("\n"):
             text, search = text[:-1], self._search_before_newline
-        return search(text.encode(errors="replace")) is not None
+        read = text.encode(errors="replace")
+        reading(len(read), self._size)
+        return search(read) is not None
 
 
 def match_from_start(source: str) -> Callable[[str], bool]:
     """A test whether a name begins with a match of ``source``; InvalidQueryError if that is no regular expression."""
-    search = _searcher(Sequence((Assertion("start"), Pattern(source).tree)))
+    search = _compiled(Sequence((Assertion("start"), Pattern(source).tree))).search
     return lambda name: search(name.encode(errors="replace")) is not None
 
 
-def _searcher(tree: Node) -> Callable[[bytes], object]:
-    """RE2's search for ``tree``; InvalidQueryError if that would be too large."""
+def _compiled(tree: Node) -> Any:
+    """RE2's expression for ``tree``; InvalidQueryError if that would be too large."""
     import re2
 
     # RE2 has no \Z. Here it means the same as \z, and nothing else is written so: a backslash is written \x5c.
@@ -92,12 +98,11 @@ def _searcher(tree: Node) -> Callable[[bytes], object]:
     try:
         if len(text.encode()) > _MAX_WRITTEN:
             raise re2.error("it is too long")
-        search: Callable[[bytes], object] = re2.compile(f"(?{OPTIONS}){text}", options).search
+        return re2.compile(f"(?{OPTIONS}){text}", options)
     except re2.error:
         raise InvalidQueryError(
             "the regular expression is too large once its counts and classes are written out; make it simpler"
         ) from None
-    return search
 
 
 def _asserts(node: Node, *kinds: str) -> bool:

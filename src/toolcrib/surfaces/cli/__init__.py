@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
@@ -22,6 +23,7 @@ def brain() -> None:
 
 
 def _start(program: str) -> None:
+    os.umask(0o077)  # whatever the program writes is its owner's alone
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal shows of a text what it can; stderr does so already
     raise SystemExit(run(program))

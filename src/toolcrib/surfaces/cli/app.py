@@ -16,6 +16,7 @@ import typer
 from toolcrib.core.errors import Exit, ToolcribError
 from toolcrib.surfaces.cli import (
     EXIT_INTERRUPTED,
+    audit,
     browser,
     catalogue,
     exchange,
@@ -49,7 +50,7 @@ def build_app() -> typer.Typer:
     app.add_typer(tools, name="tools")
     for part in (catalogue, stacking, running, exchange):
         part.register(tools)
-    for part in (pipelines, setup, service, keys, browser, mcp, tour):
+    for part in (pipelines, setup, service, audit, keys, browser, mcp, tour):
         part.register(app)
     return app
 

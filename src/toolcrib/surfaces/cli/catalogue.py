@@ -1,4 +1,4 @@
-"""``tools add | list | show | remove | search``: what the catalogue keeps."""
+"""``tools add | list | show | remove | own | search``: what the catalogue keeps."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolcrib.surfaces.cli.invocation import Invocation, JsonOption, StoreOption, example, invocation
-from toolcrib.surfaces.cli.output import print_fields, print_json, print_table
+from toolcrib.surfaces.cli.output import complain, print_fields, print_json, print_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from toolcrib.catalogue import Entry, Hit
     from toolcrib.core.spec import ToolSpec
 
@@ -49,6 +51,7 @@ def register(tools: typer.Typer) -> None:
     tools.command("list", epilog=example("tools list --type browser"))(list_tools)
     tools.command("show", epilog=example("tools show playwright"))(show)
     tools.command("remove", epilog=example("tools remove requests"))(remove)
+    tools.command("own", epilog=example("tools own playwright --to ci"))(own)
     tools.command("search", epilog=example("tools search 'parse html'"))(search)
 
 
@@ -71,11 +74,20 @@ def add(
     with invoked.catalogue() as catalogue:
         known = {spec.name for spec in specs if spec.name in catalogue}
         entries = catalogue.publish_many(specs, replace=replace, force=force)
+    tell_emptied(invoked, entries)
     if invoked.as_json:
         print_json([invoked.record(entry) for entry in entries])
         return
     for entry in entries:
         print(f"{'Replaced' if entry.name in known else 'Added'} tool {entry.name!r}.")
+
+
+def tell_emptied(invoked: Invocation, entries: Iterable[Entry]) -> None:
+    """Say on stderr which tools lost credentials by a write."""
+    for entry in entries:
+        if entry.emptied:
+            lost = ", ".join(map(repr, entry.emptied))
+            complain(invoked.program, f"note: {entry.name!r} has its credentials no more ({lost}); give them again")
 
 
 def _read(invoked: Invocation, file: str) -> list[ToolSpec]:
@@ -156,6 +168,32 @@ def remove(
         print_json({"removed": name})
     else:
         print(f"Removed tool {name!r}.")
+
+
+def own(
+    ctx: typer.Context,
+    name: NameArgument,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to", metavar="WHO", help="The name on their token, or the subject of their JWT.", show_default=False
+        ),
+    ] = None,
+    store: StoreOption = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Show who owns a tool, or give it to somebody: of publishers only the owner may change it."""
+    invoked = invocation(ctx, store, as_json)
+    with invoked.catalogue() as catalogue:
+        entry = catalogue.entry(name) if to is None else catalogue.give(name, to)
+    if invoked.as_json:
+        print_json({"name": name, "owner": entry.owner})
+    else:
+        print(
+            f"{name!r} belongs to {entry.owner!r}."
+            if entry.owner
+            else f"{name!r} has no owner: administrators change it."
+        )
 
 
 def search(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from toolcrib.surfaces.cli.catalogue import TypeOption, complete_name
+from toolcrib.surfaces.cli.catalogue import TypeOption, complete_name, tell_emptied
 from toolcrib.surfaces.cli.invocation import Invocation, JsonOption, StoreOption, example, invocation
 from toolcrib.surfaces.cli.output import complain, print_json, printable
 
@@ -94,6 +94,7 @@ def import_tools(
     specs = each_tool(file, _unwrapped(read_json_file(file)), _reader(format))
     with invoked.catalogue() as catalogue:
         entries = catalogue.publish_many(specs, replace=replace, force=force)
+    tell_emptied(invoked, entries)
     if invoked.as_json:
         print_json([entry.name for entry in entries])
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,11 +13,38 @@ from toolcrib.core.errors import Exit
 from toolcrib.surfaces.cli.invocation import JsonOption, StoreOption, example, invocation
 from toolcrib.surfaces.cli.output import print_json, print_table
 
+if TYPE_CHECKING:
+    from toolcrib.core.limits import TokenLimits
+
 _DAY_SECONDS = 86_400
 _HOUR_SECONDS = 3_600
 
-RoleOption = Annotated[str, typer.Option("--role", metavar="ROLE", help="reader, publisher or admin.")]
+RolesOption = Annotated[
+    list[str],
+    typer.Option(
+        "--role",
+        metavar="ROLE",
+        help="reader, runner (reads and runs), publisher (reads and changes) or admin; may be repeated.",
+    ),
+]
 NameOption = Annotated[str, typer.Option("--name", metavar="NAME", help="Who will hold it: the name in the audit log.")]
+ToolsOption = Annotated[
+    list[str] | None,
+    typer.Option("--tool", metavar="NAME", help="Only this tool; may be repeated.", show_default=False),
+]
+TagsOption = Annotated[
+    list[str] | None,
+    typer.Option("--tag", metavar="TAG", help="Only tools with this tag; may be repeated.", show_default=False),
+]
+ActionsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--action",
+        metavar="ACTION",
+        help="Only this: read, run, create, update or delete; may be repeated.",
+        show_default=False,
+    ),
+]
 DaysOption = Annotated[float, typer.Option("--days", metavar="N", help="When it expires; 0 is never.", min=0)]
 
 
@@ -27,7 +54,7 @@ def register(app: typer.Typer) -> None:
     app.command("backup", epilog=example("backup toolcrib-backup.zip"))(backup)
     app.command("restore", epilog=example("restore toolcrib-backup.zip"))(restore)
     tokens = typer.Typer(help="Tokens for the service.", no_args_is_help=True)
-    tokens.command("create", epilog=example("tokens create --role publisher --name ci"))(create_token)
+    tokens.command("create", epilog=example("tokens create --role runner --role publisher --name ci"))(create_token)
     tokens.command("list", epilog=example("tokens list"))(list_tokens)
     tokens.command("revoke", epilog=example("tokens revoke 1f2e3d4c5b6a"))(revoke_token)
     app.add_typer(tokens, name="tokens")
@@ -106,18 +133,28 @@ def collect(
 
 
 def create_token(
-    ctx: typer.Context, role: RoleOption, name: NameOption = "", days: DaysOption = 0, store: StoreOption = ""
+    ctx: typer.Context,
+    role: RolesOption,
+    name: NameOption = "",
+    tool: ToolsOption = None,
+    tag: TagsOption = None,
+    action: ActionsOption = None,
+    days: DaysOption = 0,
+    store: StoreOption = "",
 ) -> None:
-    """Make a token and print it: the only time that it can be seen."""
+    """Make a token and print it: the only time that it can be seen. What limits it is told together: all must hold."""
+    from toolcrib.core.limits import TokenLimits
     from toolcrib.core.roles import Role
     from toolcrib.core.tokens import new_token
 
-    wanted = Role.parse(role)
-    token, record = new_token(name or wanted.value, wanted, now=time.time(), seconds=days * _DAY_SECONDS)
+    wanted = list(map(Role.parse, role))
+    limits = TokenLimits(tuple(tool or ()), tuple(tag or ()), tuple(action or ()))
+    seconds = days * _DAY_SECONDS
+    token, record = new_token(name or "-".join(wanted), *wanted, now=time.time(), seconds=seconds, limits=limits)
     with invocation(ctx, store).system() as system:
         system.tokens.add(record)
     print(token)
-    typer.echo(f"token {record.id} for {record.name!r}, role {record.role!r}; it is not shown again", err=True)
+    typer.echo(f"token {record.id} for {record.name!r}, role {_spaced(record.role)!r}; it is not shown again", err=True)
 
 
 def list_tokens(ctx: typer.Context, store: StoreOption = "", as_json: JsonOption = False) -> None:
@@ -129,7 +166,8 @@ def list_tokens(ctx: typer.Context, store: StoreOption = "", as_json: JsonOption
         {
             "id": record.id,
             "name": record.name,
-            "role": record.role,
+            "role": _spaced(record.role),
+            "limits": _limits(record.limits),
             "created": _day(record.created_at),
             "expires": _day(record.expires_at) if record.expires_at else "",
         }
@@ -138,7 +176,7 @@ def list_tokens(ctx: typer.Context, store: StoreOption = "", as_json: JsonOption
     if invoked.wants_json:
         print_json(rows)
     else:
-        print_table(("Id", "Name", "Role", "Created", "Expires"), [tuple(row.values()) for row in rows])
+        print_table(("Id", "Name", "Role", "Limits", "Created", "Expires"), [tuple(row.values()) for row in rows])
 
 
 def revoke_token(
@@ -173,6 +211,15 @@ def outbox(
             [(e.sequence, e.name, e.payload.get("event", ""), e.attempts, e.last_error) for e in waiting],
             empty="nothing waits",
         )
+
+
+def _limits(limits: TokenLimits) -> str:
+    kinds = (("tool", limits.tools), ("tag", limits.tags), ("action", limits.actions))
+    return "; ".join(f"{kind} {', '.join(given)}" for kind, given in kinds if given)
+
+
+def _spaced(roles: str) -> str:
+    return roles.replace(",", ", ")
 
 
 def _day(at: float) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.blocking import READS, in_thread
 from toolcrib.catalogue import Catalogue
 from toolcrib.catalogue.reading import CatalogueReader
 from toolcrib.core.errors import InvalidNameError, ToolNotFoundError
@@ -17,7 +17,7 @@ from toolcrib.core.roles import Role, require
 from toolcrib.formats.toolentry import document_to_entry
 from toolcrib.surfaces.graphql.execution import answer
 from toolcrib.surfaces.http import parameters
-from toolcrib.surfaces.http.bodies import Limits, parse_json, read_json
+from toolcrib.surfaces.http.bodies import parse_json, read_json
 from toolcrib.surfaces.http.endpoints import Answered, Body, Endpoint, Parameter
 from toolcrib.surfaces.http.errors import RequestError
 from toolcrib.surfaces.http.pages import page
@@ -31,7 +31,6 @@ class Graphs:
     """What the GraphQL endpoints work with."""
 
     catalogue: Catalogue
-    limits: Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class _EntryReader:
 
 
 async def graphql_query(graphs: Graphs, request: Request) -> Response:
-    body = await read_json(request, graphs.limits)
+    body = await read_json(request)
     return await _answer(graphs, request, body)
 
 
@@ -74,7 +73,7 @@ async def _answer(graphs: Graphs, request: Request, body: object) -> Response:
     if isinstance(body, list):
         raise RequestError("one GraphQL request at a time, please; a list of them is not taken")
     seen = graphs.catalogue.as_seen_by(parameters.principal(request))
-    answered = await in_thread(answer, body, _EntryReader(seen))
+    answered = await in_thread(READS, answer, body, _EntryReader(seen))
     modern = _RESPONSE in request.headers.get("accept", "")
     status = 400 if modern and "data" not in answered else 200
     return Response(json_bytes(answered), status, media_type=_RESPONSE if modern else "application/json")

@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from graphql import DocumentNode, GraphQLError, execute_sync, get_operation_ast, parse, validate
+from graphql import (
+    DocumentNode,
+    GraphQLError,
+    execute_sync,
+    get_operation_ast,
+    get_variable_values,
+    parse,
+    validate,
+)
 
 from toolcrib.core.errors import UNEXPECTED, InvalidQueryError, ToolcribError
 from toolcrib.surfaces.graphql.limits import MAX_TOKENS, check_cost, check_shape
@@ -27,7 +35,10 @@ def answer(request: object, reader: Reader) -> dict[str, Any]:
         operation = get_operation_ast(document, name)
         if operation is None:
             raise InvalidQueryError("name one of the operations of the document in 'operationName'")
-        check_cost(document, operation, variables)
+        values = get_variable_values(SCHEMA, operation.variable_definitions or (), dict(variables), max_errors=20)
+        if isinstance(values, list):
+            return {"errors": list(map(formatted, values))}
+        check_cost(document, operation, values)
     except (GraphQLError, ToolcribError) as error:
         return {"errors": [formatted(error)]}
     result = execute_sync(SCHEMA, document, context_value=reader, variable_values=dict(variables), operation_name=name)
@@ -66,7 +77,7 @@ def formatted(error: GraphQLError | ToolcribError) -> dict[str, Any]:
         return {"message": str(error), "extensions": _extensions(error)}
     shown: dict[str, Any] = dict(error.formatted)
     cause = error.original_error
-    if cause is None:
+    if cause is None or isinstance(cause, GraphQLError):  # a value that could not be coerced wraps the reason
         return shown | {"extensions": {"code": "invalid_query", "status": 400}}
     if isinstance(cause, ToolcribError):
         return shown | {"extensions": _extensions(cause)}

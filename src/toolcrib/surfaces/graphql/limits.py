@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 from graphql import (
     DocumentNode,
@@ -12,14 +11,13 @@ from graphql import (
     FragmentDefinitionNode,
     FragmentSpreadNode,
     InlineFragmentNode,
-    IntValueNode,
     OperationDefinitionNode,
     SelectionSetNode,
-    VariableNode,
 )
+from graphql.execution.values import VariableValues, get_argument_values
 
 from toolcrib.core.errors import InvalidQueryError
-from toolcrib.surfaces.http.parameters import DEFAULT_LIMIT
+from toolcrib.surfaces.graphql.schema import QUERY, checked_limit
 
 MAX_TOKENS = 4_000
 MAX_DEPTH = 15
@@ -27,6 +25,8 @@ MAX_NESTING = 30
 MAX_FIELDS = 400
 MAX_ROOT_FIELDS = 20
 MAX_COST = 200_000
+MAX_ALIASES = 3
+"""Of one field of a tool. It has the same value under each, so they only make the answer longer."""
 
 
 class TooMuchError(InvalidQueryError):
@@ -51,6 +51,7 @@ class _Counter:
             node.name.value: node for node in document.definitions if isinstance(node, FragmentDefinitionNode)
         }
         self._counted: dict[str, _Count] = {}
+        self._keys: dict[str, frozenset[tuple[str, str]]] = {}
 
     def count(self, selections: SelectionSetNode | None, level: int = 0) -> _Count:
         total = _Count()
@@ -73,6 +74,27 @@ class _Counter:
                 self._counted[name] = self.count(fragment.selection_set, level + 1)
         return self._counted[name]
 
+    def keys(self, selections: SelectionSetNode | None, level: int = 0) -> frozenset[tuple[str, str]]:
+        """The names in the answer, each with its field's."""
+        found: set[tuple[str, str]] = set()
+        _within("nesting", level, MAX_NESTING)
+        for node in selections.selections if selections else ():
+            if isinstance(node, FieldNode):
+                found.add(((node.alias or node.name).value, node.name.value))
+            elif isinstance(node, InlineFragmentNode):
+                found |= self.keys(node.selection_set, level + 1)
+            elif isinstance(node, FragmentSpreadNode):
+                found |= self._fragment_keys(node.name.value, level)
+        return frozenset(found)
+
+    def _fragment_keys(self, name: str, level: int) -> frozenset[tuple[str, str]]:
+        if name not in self._keys:
+            self._keys[name] = frozenset()  # as above
+            fragment = self._fragments.get(name)
+            if fragment is not None:
+                self._keys[name] = self.keys(fragment.selection_set, level + 1)
+        return self._keys[name]
+
     def root_fields(self, selections: SelectionSetNode, level: int = 0) -> list[FieldNode]:
         _within("nesting", level, MAX_NESTING)
         found: list[FieldNode] = []
@@ -93,7 +115,7 @@ class _Counter:
 
 
 def check_shape(document: DocumentNode) -> None:
-    """Depth and breadth, which do not depend on variables. Raises TooMuchError."""
+    """Depth, breadth and repetition, which do not depend on variables. Raises TooMuchError."""
     counter = _Counter(document)
     for operation in document.definitions:
         if not isinstance(operation, OperationDefinitionNode):
@@ -101,40 +123,31 @@ def check_shape(document: DocumentNode) -> None:
         count = counter.count(operation.selection_set)
         _within("depth", count.depth, MAX_DEPTH)
         _within("number of fields", count.fields, MAX_FIELDS)
-        _within("number of root fields", len(counter.root_fields(operation.selection_set)), MAX_ROOT_FIELDS)
+        roots = counter.root_fields(operation.selection_set)
+        _within("number of root fields", len(roots), MAX_ROOT_FIELDS)
+        for field in roots:
+            names = Counter(name for _, name in counter.keys(field.selection_set))
+            _within("number of aliases of one field", max(names.values(), default=0), MAX_ALIASES)
 
 
-def check_cost(document: DocumentNode, operation: OperationDefinitionNode, variables: Mapping[str, Any]) -> int:
-    """The number of values the answer may hold: limit times fields, summed. Raises TooMuchError."""
+def check_cost(document: DocumentNode, operation: OperationDefinitionNode, variables: VariableValues) -> int:
+    """The number of values the answer may hold: limit times fields, summed.
+
+    Arguments count as the resolvers will get them. Raises TooMuchError, GraphQLError if an argument is of a wrong
+    kind, InvalidQueryError if a limit is none.
+    """
     counter = _Counter(document)
     cost = 0
     for field in counter.root_fields(operation.selection_set):
         fields = counter.count(field.selection_set).fields
-        cost += fields * (_limit(field, operation, variables) if field.name.value == "tools" else 1)
+        cost += fields * (_limit(field, variables) if field.name.value == "tools" else 1)
     _within("cost (fields times limit)", cost, MAX_COST)
     return cost
 
 
-def _limit(field: FieldNode, operation: OperationDefinitionNode, variables: Mapping[str, Any]) -> int:
-    for argument in field.arguments or ():
-        if argument.name.value != "limit":
-            continue
-        value = argument.value
-        if isinstance(value, VariableNode):
-            return _variable(value.name.value, operation, variables)
-        if isinstance(value, IntValueNode):
-            return int(value.value)
-    return DEFAULT_LIMIT
-
-
-def _variable(name: str, operation: OperationDefinitionNode, variables: Mapping[str, Any]) -> int:
-    given = variables.get(name)
-    if isinstance(given, int):
-        return given
-    for definition in operation.variable_definitions or ():
-        if definition.variable.name.value == name and isinstance(definition.default_value, IntValueNode):
-            return int(definition.default_value.value)
-    return DEFAULT_LIMIT
+def _limit(field: FieldNode, variables: VariableValues) -> int:
+    limit: int = get_argument_values(QUERY.fields["tools"], field, variables)["limit"]
+    return checked_limit(limit)
 
 
 def _within(what: str, value: int, most: int) -> None:

@@ -84,33 +84,31 @@ def checked_limit(limit: int) -> int:
     return limit
 
 
-SCHEMA = GraphQLSchema(
-    GraphQLObjectType(
-        "Query",
-        {
-            "tools": GraphQLField(
-                GraphQLNonNull(GraphQLList(GraphQLNonNull(TOOL_ENTRY))),
-                args={
-                    "query": GraphQLArgument(JSON, description="A MongoDB-style filter; every tool if it is absent."),
-                    "limit": GraphQLArgument(
-                        GraphQLNonNull(GraphQLInt),
-                        default_value=DEFAULT_LIMIT,
-                        description=f"How many at most, from 1 to {MAX_LIMIT}.",
-                    ),
-                    "after": GraphQLArgument(
-                        GraphQLString, description="The tool_id to go on after: the last one of the page before."
-                    ),
-                },
-                resolve=_tools,
-                description="Tools that match, ordered by tool_id.",
-            ),
-            "tool": GraphQLField(
-                TOOL_ENTRY,
-                args={"tool_id": GraphQLArgument(GraphQLNonNull(GraphQLString))},
-                resolve=_tool,
-                description="One tool, or null.",
-            ),
-        },
-    ),
-    description="The tools of the registry.",
+QUERY = GraphQLObjectType(
+    "Query",
+    {
+        "tools": GraphQLField(
+            GraphQLNonNull(GraphQLList(GraphQLNonNull(TOOL_ENTRY))),
+            args={
+                "query": GraphQLArgument(JSON, description="A MongoDB-style filter; every tool if it is absent."),
+                "limit": GraphQLArgument(
+                    GraphQLNonNull(GraphQLInt),
+                    default_value=DEFAULT_LIMIT,
+                    description=f"How many at most, from 1 to {MAX_LIMIT}.",
+                ),
+                "after": GraphQLArgument(
+                    GraphQLString, description="The tool_id to go on after: the last one of the page before."
+                ),
+            },
+            resolve=_tools,
+            description="Tools that match, ordered by tool_id.",
+        ),
+        "tool": GraphQLField(
+            TOOL_ENTRY,
+            args={"tool_id": GraphQLArgument(GraphQLNonNull(GraphQLString))},
+            resolve=_tool,
+            description="One tool, or null.",
+        ),
+    },
 )
+SCHEMA = GraphQLSchema(QUERY, description="The tools of the registry.")

@@ -1,30 +1,40 @@
-"""The gate in front of every HTTP door: host, origin, credentials, rate; in that order."""
+"""The gate in front of every HTTP door: host, origin, credentials, rate; in that order.
+
+Whoever has no right to come in can make nobody wait: what is plainly no credential is refused at once, and a look at
+a remote store for an unknown one takes its turn among those from the same address.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from toolcrib.calling.blocking import ask, in_thread
+from toolcrib.calling.blocking import HOUSEKEEPING, in_thread
+from toolcrib.calling.places import Places
 from toolcrib.core.addresses import is_loopback
 from toolcrib.core.errors import SettingsError, UnauthenticatedError
-from toolcrib.core.roles import LOCAL, NOBODY, Principal, Role
-from toolcrib.core.tokens import PREFIX, digest_of
+from toolcrib.core.roles import LOCAL, NOBODY, Principal
+from toolcrib.core.tokens import PREFIX, TokenRecord, could_be, digest_of
 from toolcrib.ports import Bearer, Tokens
 from toolcrib.settings import Settings
+from toolcrib.surfaces.http.errors import RequestError
 from toolcrib.surfaces.http.limits import RateLimit
 from toolcrib.surfaces.http.origins import Origins
 
 PRINCIPAL = "toolcrib.principal"
 """Where the application leaves who came in, in the ASGI scope."""
 _HEADERS = (b"host", b"origin", b"authorization", b"sec-fetch-site", b"sec-fetch-mode", b"x-forwarded-for")
+_ONCE = {b"content-length", b"content-type", b"transfer-encoding", *_HEADERS} - {b"x-forwarded-for"}
+"""Headers that say one thing. Of two, a proxy in front may have believed the other."""
 _REMEMBER_SECONDS = 5.0
 """How long a verified credential is taken at its word: a revoked token works this much longer at most."""
 _REMEMBERED = 10_000
 _FAILURES_A_SECOND = 5.0
+_LOOKUPS, _LOOKUPS_EACH, _LOOKUPS_WAITING = 8, 4, 200
+_ADDRESS_LENGTH = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +86,14 @@ class Gate:
         self._origins = Origins(access.hosts, access.origins)
         self._rate = RateLimit(access.rate, access.burst or 2 * access.rate, clock)
         self._failures = RateLimit(_FAILURES_A_SECOND, 20, clock)
+        self._lookups = Places("checking tokens", _LOOKUPS, each=_LOOKUPS_EACH, queued=_LOOKUPS_WAITING)
         self._remembered: OrderedDict[str, tuple[Principal, float]] = OrderedDict()
 
     async def admit(self, scope: Any) -> Principal:
         """Who sent the request. Raises what the caller is told if it may not come in."""
         headers = dict(scope["headers"])
+        if len(headers) != len(scope["headers"]):
+            headers = _single(scope["headers"])
         host, origin, authorization, fetch_site, fetch_mode, forwarded = (
             headers.get(name, b"").decode("latin-1") for name in _HEADERS
         )
@@ -94,11 +107,13 @@ class Gate:
         return principal
 
     def _address(self, scope: Any, forwarded: str) -> str:
-        client = scope.get("client")
+        """Where the request came from: what the nearest proxy that is trusted says of who is in front of it."""
+        client, proxies = scope.get("client"), self._access.trusted_proxies
         address = str(client[0]) if client else ""
-        if forwarded and address in self._access.trusted_proxies:
-            return forwarded.rpartition(",")[2].strip()
-        return address
+        if not forwarded or address not in proxies:
+            return address
+        hops = (hop.strip()[:_ADDRESS_LENGTH] for hop in reversed(forwarded.split(",")))
+        return next((hop for hop in hops if hop and hop not in proxies), address)
 
     async def _presented(self, authorization: str, address: str) -> Principal:
         """Whose credentials these are."""
@@ -111,24 +126,32 @@ class Gate:
         if remembered is not None and remembered[1] > self._clock():
             return remembered[0]
         try:
-            principal, expires_at = await self._verify(token, digest)
+            principal, expires_at = await self._verify(token, digest, address)
         except UnauthenticatedError:
             self._failures.take(address)
             raise
         self._remember(digest, principal, expires_at)
         return principal
 
-    async def _verify(self, token: str, digest: str) -> tuple[Principal, float]:
+    async def _verify(self, token: str, digest: str, address: str) -> tuple[Principal, float]:
         if token.startswith(PREFIX):
-            record = await ask(self._tokens, self._tokens.find, digest) if self._tokens else None
+            record = await self._found(token, digest, address)
             if record is None:
                 raise UnauthenticatedError("the token is not known; it may have been revoked", rule="token")
             if record.expires_at and record.expires_at <= time.time():
                 raise UnauthenticatedError(f"the token {record.id!r} has expired", rule="token")
-            return Principal(record.name, Role(record.role), f"token:{record.id}", (record.role,)), record.expires_at
+            return record.principal, record.expires_at
         if self._bearer is None:
             raise UnauthenticatedError("the token is not one of this service", rule="token")
-        return await in_thread(self._bearer.verify, token)
+        return await self._bearer.verify(token, address)
+
+    async def _found(self, token: str, digest: str, address: str) -> TokenRecord | None:
+        if self._tokens is None or not could_be(token):
+            return None
+        if not self._tokens.remote:
+            return self._tokens.find(digest)
+        async with self._lookups.taken(address):
+            return await in_thread(HOUSEKEEPING, self._tokens.find, digest)
 
     def _remember(self, digest: str, principal: Principal, expires_at: float) -> None:
         seconds = _REMEMBER_SECONDS
@@ -138,3 +161,16 @@ class Gate:
         self._remembered.move_to_end(digest)
         if len(self._remembered) > _REMEMBERED:
             self._remembered.popitem(last=False)
+
+
+def _single(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """The headers by name. A list in several lines is one list; what can be said once only must not stand twice."""
+    found: dict[bytes, bytes] = {}
+    for name, value in headers:
+        if name not in found:
+            found[name] = value
+        elif name in _ONCE:
+            raise RequestError(f"the request has two {name.decode().title()} headers; send one")
+        else:
+            found[name] += b"," + value
+    return found

@@ -162,11 +162,17 @@ SCHEMAS: dict[str, Schema] = {
     "NewToolEntry": _entry_schema(ENTRY_FIELDS, required=["tool_id"]),
     "ToolEntryChanges": _entry_schema([field for field in ENTRY_FIELDS if field.name != "tool_id"], required=[]),
     "Filter": {**_MAPPING, "description": "A MongoDB-style filter on the fields of ToolEntry."},
-    "Message": _object(("tool_id", "broke"), message=_TEXT, tool_id=_TEXT, broke=array_of(_TEXT)),
+    "Message": _object(
+        ("tool_id", "broke", "emptied_credentials"),
+        message=_TEXT,
+        tool_id=_TEXT,
+        broke=array_of(_TEXT),
+        emptied_credentials=array_of(_TEXT),
+    ),
     "ToolResult": _object(
         success=_FLAG, data=_ANYTHING, error=_NULLABLE_TEXT, error_code=_NULLABLE_TEXT, metadata=_MAPPING
     ),
-    "Version": _object(version=_INTEGER, etag=_TEXT, at=_NUMBER, deleted=_FLAG),
+    "Version": _object(version=_INTEGER, etag=_TEXT, at=_NUMBER, deleted=_FLAG, owner=_TEXT),
     "Hit": _object(tool_id=_TEXT, tool=ref("ToolEntry"), score=_NUMBER, reason=_TEXT),
     "Verdict": _object(left=_TEXT, right=_TEXT, compatible=_FLAG, rule=_TEXT, reason=_TEXT),
     "Compatibility": _object(

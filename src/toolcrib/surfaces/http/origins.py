@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 from toolcrib.core.addresses import is_loopback
 from toolcrib.surfaces.http.errors import ForeignHostError, ForeignOriginError
 
+_KNOWN, _HOST_LENGTH = 1000, 300
+
 
 def host_name(host: str) -> str:
     """``Host`` without its port, lower case: ``[::1]:8000`` is ``::1``."""
@@ -44,7 +46,7 @@ class Origins:
             raise ForeignHostError(
                 f"{name!r:.80} is not a host of this service; to serve it, add it to the setting 'allowed_hosts'"
             )
-        if len(self._known) < 1000:
+        if len(self._known) < _KNOWN and len(host) <= _HOST_LENGTH:
             self._known.add(host)
 
     def _check_origin(self, origin: str, host: str) -> None:

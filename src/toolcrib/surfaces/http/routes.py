@@ -10,11 +10,14 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolcrib.core.roles import Role, require
+from toolcrib.ports import Action
 from toolcrib.surfaces.http.endpoints import Endpoint, S
 from toolcrib.surfaces.http.gate import PRINCIPAL
 
 ROUTE = "toolcrib.route"
 """Where a route leaves its method and path, in the ASGI scope: logs, traces and metrics name them."""
+ACTION = "toolcrib.action"
+"""Where a route leaves what is to be done, in the words of policies and the audit."""
 
 
 class _ForRole:
@@ -24,11 +27,22 @@ class _ForRole:
         self._app = app
         self._role = role
         self._route = (method, path)
+        self._action = _action_of(method, path, role)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope[ROUTE] = self._route
+        scope[ROUTE], scope[ACTION] = self._route, self._action
         require(scope[PRINCIPAL], self._role)
         await self._app(scope, receive, send)
+
+
+def _action_of(method: str, path: str, role: Role | None) -> Action:
+    if role is Role.RUNNER:
+        return "run"
+    if role is not Role.PUBLISHER:
+        return "read"
+    if method == "DELETE":
+        return "delete"
+    return "update" if "{tool_id}" in path else "create"
 
 
 def routes_of(endpoints: Iterable[Endpoint[S]], served: S) -> list[BaseRoute]:

@@ -9,6 +9,7 @@ from toolcrib import __version__
 from toolcrib.core.errors import MissingDependencyError, ToolcribError
 from toolcrib.core.roles import NOBODY, Principal
 from toolcrib.formats import handover, render_result
+from toolcrib.surfaces.http.errors import MethodNotAllowedError
 from toolcrib.surfaces.http.gate import PRINCIPAL
 from toolcrib.surfaces.mcp.toolbox import Toolbox
 
@@ -74,4 +75,6 @@ class HttpDoor:
         return self._manager.run()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "GET":  # the SDK would hold the connection open and never say anything on it
+            raise MethodNotAllowedError("nothing is streamed from here; send messages with POST", ("POST",))
         await self._manager.handle_request(scope, receive, send)

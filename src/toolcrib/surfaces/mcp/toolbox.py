@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.blocking import READS, in_thread
 from toolcrib.calling.call import Calls
 from toolcrib.catalogue import Catalogue
 from toolcrib.core.context import ToolContext
@@ -33,7 +33,7 @@ class Toolbox:
         self._catalogue = catalogue
 
     async def run(self, name: str, arguments: Mapping[str, Any] | None, principal: Principal) -> ToolResult:
-        return await self._calls.execute(name, arguments, ToolContext(principal.name, roles=principal.roles))
+        return await self._calls.execute(name, arguments, ToolContext.of(principal))
 
     async def page(self, cursor: str | None, principal: Principal) -> tuple[list[ToolSpec], str | None]:
         """Some tools, as the policy lets the principal see them, and where the next page begins."""
@@ -41,7 +41,7 @@ class Toolbox:
         specs: list[ToolSpec] = []
         if part == "kept" and self._catalogue is not None:
             seen = self._catalogue.as_seen_by(principal)
-            page = await in_thread(seen.query, _RUNNABLE, limit=PAGE, cursor=inner or None)
+            page = await in_thread(READS, seen.query, _RUNNABLE, limit=PAGE, cursor=inner or None)
             specs += page
             if page.next_cursor:
                 return specs, f"kept:{page.next_cursor}"
@@ -55,5 +55,5 @@ class Toolbox:
         if self._catalogue is None or not live:
             return live
         of_those_names = {"$and": [_RUNNABLE, {"name": {"$in": [spec.name for spec in live]}}]}
-        kept = {spec.name for spec in await in_thread(self._catalogue.query, of_those_names)}
+        kept = {spec.name for spec in await in_thread(READS, self._catalogue.query, of_those_names)}
         return [spec for spec in live if spec.name not in kept]

@@ -18,12 +18,14 @@ def entry_answer(entry: Entry) -> Response:
 
 
 def entry_done(message: str, entry: Entry, status: int = 200, *, named: bool = True) -> Response:
-    """What was written, and what that broke for callers."""
+    """What was written, what that broke for callers, and which credentials it emptied."""
     said: dict[str, Any] = {"message": message}
     if named:
         said["tool_id"] = entry.name
     if entry.broke:
         said["broke"] = list(entry.broke)
+    if entry.emptied:
+        said["emptied_credentials"] = list(entry.emptied)
     return json_answer(said, status, {"etag": f'"{entry.etag}"'})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.blocking import READS, in_thread
 from toolcrib.core.roles import Role
 from toolcrib.surfaces.http import parameters
 from toolcrib.surfaces.http.endpoints import Answered, Endpoint, Parameter, array_of, limited_to, ref
@@ -23,6 +23,7 @@ async def list_audit(service: Service, request: Request) -> Response:
     if not 0 <= begin < 1e12:
         raise RequestError(f"the query parameter 'since' must be seconds since 1970, not {since!r:.60}")
     events = await in_thread(
+        READS,
         service.audit.events,
         **{
             name: parameters.optional_text(request, name) for name in ("tool", "principal", "action", "outcome", "call")

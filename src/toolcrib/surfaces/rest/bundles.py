@@ -8,7 +8,7 @@ from functools import partial
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
-from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.blocking import OUTSIDE, READS, in_thread
 from toolcrib.catalogue.code import code_link, open_code
 from toolcrib.core.errors import BundleNotFoundError
 from toolcrib.core.roles import Role
@@ -24,7 +24,7 @@ _ZIP = "application/zip"
 
 async def get_code(service: Service, request: Request) -> Response:
     """The tool.zip of a tool."""
-    entry = await in_thread(service.seen_by(request).entry, parameters.tool_id(request))
+    entry = await in_thread(READS, service.seen_by(request).entry, parameters.tool_id(request))
     link: str = entry.document["binding"]["source_code_link"]
     digest = bundle_digest(link)
     if digest is None:
@@ -37,24 +37,31 @@ async def get_bundle(service: Service, request: Request) -> Response:
     digest: str = request.path_params["digest"]
     if bundle_digest(f"/bundles/{digest}/{CODE}") != digest:
         raise RequestError(f"{digest!r:.80} is not a SHA-256")
+    seen = service.seen_by(request)
+    if seen is not service.catalogue and not await in_thread(READS, seen.has_bundle, digest):
+        raise _missing(digest)
     return await _code(service, digest, digest[:12])
 
 
 async def _code(service: Service, digest: str, name: str) -> Response:
     blobs = service.blobs
-    link = await in_thread(code_link, blobs, digest)
+    link = await in_thread(OUTSIDE, code_link, blobs, digest)
     if link is not None:
         return RedirectResponse(link, 307, {"cache-control": "no-store"})
-    pieces = await in_thread(open_code, blobs, digest)
+    pieces = await in_thread(OUTSIDE, open_code, blobs, digest)
     if pieces is None:
-        raise BundleNotFoundError(f"there is no bundle with the digest '{digest}'")
+        raise _missing(digest)
     headers = {"content-disposition": f'attachment; filename="{name}.zip"', "etag": f'"{digest}"'}
     return StreamingResponse(_streamed(pieces), headers=headers, media_type=_ZIP)
 
 
+def _missing(digest: str) -> BundleNotFoundError:
+    return BundleNotFoundError(f"there is no bundle with the digest '{digest}'")
+
+
 async def _streamed(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
     following = partial(next, pieces, None)
-    while (piece := await in_thread(following)) is not None:
+    while (piece := await in_thread(OUTSIDE, following)) is not None:
         yield piece
 
 

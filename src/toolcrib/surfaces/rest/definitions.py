@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.blocking import READS, in_thread
 from toolcrib.core.roles import Role
 from toolcrib.formats import FORMATS, handover
 from toolcrib.surfaces.http import parameters
@@ -16,7 +16,7 @@ from toolcrib.surfaces.rest.service import Service
 
 async def get_definition(service: Service, request: Request) -> Response:
     wanted = request.query_params.get("format", "openai")
-    entry = await in_thread(service.seen_by(request).entry, parameters.tool_id(request))
+    entry = await in_thread(READS, service.seen_by(request).entry, parameters.tool_id(request))
     return json_answer(handover([entry.spec], wanted).definitions[0])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.blocking import HOUSEKEEPING, in_thread
 from toolcrib.core.roles import Role
 from toolcrib.surfaces.http import metrics
 from toolcrib.surfaces.http.endpoints import Answered, Endpoint, ref
@@ -28,7 +28,7 @@ async def readyz(service: Service, _request: Request) -> Response:
 
 
 async def get_metrics(service: Service, _request: Request) -> Response:
-    waiting = await in_thread(service.catalogue.store.outbox, limit=1000)
+    waiting = await in_thread(HOUSEKEEPING, service.catalogue.store.outbox, limit=1000)
     service.metrics.waiting(len(waiting))
     return Response(service.metrics.text(), media_type=metrics.CONTENT_TYPE)
 

@@ -8,7 +8,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.blocking import READS, in_thread
 from toolcrib.core.roles import Role
 from toolcrib.surfaces.http import parameters
 from toolcrib.surfaces.http.bodies import read_json
@@ -52,12 +52,13 @@ async def query_by_policy_uri(service: Service, request: Request) -> Response:
 
 
 async def query_generic(service: Service, request: Request) -> Response:
-    where = await read_json(request, service.limits)
+    where = await read_json(request)
     return await _find(service, request, where)
 
 
 async def _find(service: Service, request: Request, where: Any) -> Response:
     page = await in_thread(
+        READS,
         service.seen_by(request).query,
         parameters.entry_filter(where),
         limit=parameters.limit(request),

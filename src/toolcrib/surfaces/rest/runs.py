@@ -20,12 +20,11 @@ from toolcrib.surfaces.rest.service import Service
 async def run_tool(service: Service, request: Request) -> Response:
     """A ToolResult comes back whatever happened to the call, unless there is no such tool."""
     name: str = request.path_params["tool_id"]  # a name that no tool can have is a call too, and goes on record
-    body = await read_object(request, service.limits)
+    body = await read_object(request)
     unknown = next((key for key in body if key != "arguments"), None)
     if unknown is not None:
         raise RequestError(f"the body has a field {unknown!r:.60} that does not exist; it has 'arguments'")
-    principal = parameters.principal(request)
-    context = ToolContext(principal.name, roles=principal.roles)
+    context = ToolContext.of(parameters.principal(request))
     result = await service.calls.execute(name, body.get("arguments"), context)
     if result.error_code == ToolNotFoundError.code:
         raise ToolNotFoundError(name)
@@ -46,7 +45,7 @@ _REFUSED_RUNS = {
 
 ENDPOINTS = (
     Endpoint(
-        "POST", under("run"), run_tool, Role.PUBLISHER, "Use", "Run a tool",
+        "POST", under("run"), run_tool, Role.RUNNER, "Use", "Run a tool",
         (TOOL_ID,),
         Body(
             {

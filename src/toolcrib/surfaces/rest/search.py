@@ -8,7 +8,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.calling.blocking import ask, in_thread
+from toolcrib.calling.blocking import READS, ask, in_thread
 from toolcrib.core.roles import Role
 from toolcrib.formats.toolentry import document_to_entry
 from toolcrib.surfaces.http import parameters
@@ -22,11 +22,11 @@ _MAX_HITS = 1000
 
 async def search_tools(service: Service, request: Request) -> Response:
     seen = service.seen_by(request)
-    if "q" not in request.query_params and await ask(seen, seen.__contains__, "search"):
+    if "q" not in request.query_params and await ask(READS, seen, seen.__contains__, "search"):
         return await tool_answer(service, request, "search")  # a search without words is none
     words = parameters.text(request, "q")
     most = parameters.whole_number(request, "limit", 10, _MAX_HITS)
-    hits = await in_thread(seen.search, words, most)
+    hits = await in_thread(READS, seen.search, words, most)
     return json_answer(
         [
             {

@@ -14,7 +14,6 @@ from toolcrib.catalogue.reading import CatalogueReader
 from toolcrib.formats.bundle import BundleLimits
 from toolcrib.ports import AuditLog, Blobs
 from toolcrib.surfaces.http import parameters
-from toolcrib.surfaces.http.bodies import Limits
 from toolcrib.surfaces.http.metrics import Metrics
 from toolcrib.surfaces.http.readiness import Readiness
 from toolcrib.surfaces.rest.rendered import RenderedEntries
@@ -35,7 +34,6 @@ class Service:
     rendered: RenderedEntries
     spool: Path
     public_url: str
-    limits: Limits
     bundle_limits: BundleLimits
     uploads: Places
     readiness: Readiness

@@ -8,7 +8,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.blocking import READS, in_thread
 from toolcrib.core.names import check_name
 from toolcrib.core.roles import Role
 from toolcrib.formats.toolentry import document_to_entry
@@ -38,7 +38,7 @@ _STRICT = Parameter("strict", "Read a list of compatibilities as complete.", FLA
 
 
 async def check_compat(service: Service, request: Request) -> Response:
-    body = await read_object(request, service.limits)
+    body = await read_object(request)
     given, strict = [key for key in _COMPARED if key in body], body.get("strict", False)
     unknown = next((key for key in body if key not in (*given[:1], "strict")), None)
     if unknown is not None:
@@ -49,7 +49,7 @@ async def check_compat(service: Service, request: Request) -> Response:
     if not isinstance(strict, bool):
         raise RequestError("'strict' must be true or false")
     checked = [check_name(name) for name in names]
-    report = await in_thread(service.seen_by(request).check_compat, checked, strict=strict)
+    report = await in_thread(READS, service.seen_by(request).check_compat, checked, strict=strict)
     return json_answer(
         {
             "compatible": report.compatible,
@@ -68,7 +68,7 @@ async def list_compatible(service: Service, request: Request) -> Response:
         entries = islice(seen.compatible_entries(name, kind, strict=strict), parameters.MAX_LIMIT)
         return [document_to_entry(entry.document) for entry in entries]
 
-    return json_answer(await in_thread(first))
+    return json_answer(await in_thread(READS, first))
 
 
 ENDPOINTS = (

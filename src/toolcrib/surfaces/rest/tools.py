@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.calling.blocking import ask, in_thread
+from toolcrib.calling.blocking import READS, WRITES, ask, in_thread
 from toolcrib.catalogue.bundles import ingest
 from toolcrib.core.errors import ConflictError, ToolInUseError, ToolValidationError
 from toolcrib.core.roles import Role
@@ -44,8 +44,9 @@ _REPLACE = Parameter("replace", "Write over a tool of the same tool_id.", FLAG_S
 
 async def upload_tool(service: Service, request: Request) -> Response:
     replace, force = parameters.flag(request, "replace"), parameters.flag(request, "force")
-    async with service.uploads.taken(), uploaded_file(request, service.spool, service.limits) as path:
+    async with service.uploads.taken(), uploaded_file(request, service.spool) as path:
         entry = await in_thread(
+            WRITES,
             ingest,
             path,
             blobs=service.blobs,
@@ -60,8 +61,9 @@ async def upload_tool(service: Service, request: Request) -> Response:
 
 
 async def create_tool(service: Service, request: Request) -> Response:
-    body = await read_object(request, service.limits)
+    body = await read_object(request)
     entry = await in_thread(
+        WRITES,
         service.catalogue.publish,
         entry_to_spec(body),
         replace=parameters.flag(request, "replace"),
@@ -75,7 +77,7 @@ async def create_tool(service: Service, request: Request) -> Response:
 
 async def list_tools(service: Service, request: Request) -> Response:
     page = await in_thread(
-        service.seen_by(request).query, limit=parameters.limit(request), cursor=parameters.cursor(request)
+        READS, service.seen_by(request).query, limit=parameters.limit(request), cursor=parameters.cursor(request)
     )
     return page_answer(request, page)
 
@@ -86,7 +88,7 @@ async def get_tool(service: Service, request: Request) -> Response:
 
 async def tool_answer(service: Service, request: Request, name: str) -> Response:
     seen = service.seen_by(request)
-    rendered = await ask(seen, service.rendered.get, seen, name)
+    rendered = await ask(READS, seen, service.rendered.get, seen, name)
     etag = rendered[2]
     if parameters.is_unchanged(request, etag):
         return Response(status_code=304, headers={"etag": etag.decode()})
@@ -95,12 +97,13 @@ async def tool_answer(service: Service, request: Request, name: str) -> Response
 
 async def update_tool(service: Service, request: Request) -> Response:
     name = parameters.tool_id(request)
-    body = await read_object(request, service.limits)
+    body = await read_object(request)
     if body.get("tool_id", name) != name:
         raise ToolValidationError(f"field 'tool_id' is not {name!r}; a tool cannot be renamed")
     expected = parameters.expected_etag(request)
     with _precondition(expected):
         entry = await in_thread(
+            WRITES,
             service.catalogue.update,
             name,
             lambda spec: entry_changes(spec, body),
@@ -115,6 +118,7 @@ async def delete_tool(service: Service, request: Request) -> Response:
     expected = parameters.expected_etag(request)
     with _precondition(expected):
         await in_thread(
+            WRITES,
             service.catalogue.delete,
             parameters.tool_id(request),
             parameters.flag(request, "force"),

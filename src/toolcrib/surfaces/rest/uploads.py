@@ -14,10 +14,10 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 from starlette.requests import Request
 
-from toolcrib.bootstrap import try_writing
-from toolcrib.calling.blocking import in_thread
+from toolcrib.bootstrap import make_folder, try_writing
+from toolcrib.calling.blocking import WRITES, in_thread
 from toolcrib.core.errors import InvalidBundleError, StoreError, disk_error
-from toolcrib.surfaces.http.bodies import Limits, pieces
+from toolcrib.surfaces.http.bodies import pieces, take_upload
 from toolcrib.surfaces.http.errors import UnsupportedMediaTypeError
 
 FIELD = "file"
@@ -98,15 +98,16 @@ class _Form:
 
 
 @asynccontextmanager
-async def uploaded_file(request: Request, folder: Path, limits: Limits) -> AsyncIterator[Path]:
+async def uploaded_file(request: Request, folder: Path) -> AsyncIterator[Path]:
     """Where the uploaded file is. It is gone afterwards, whatever happened."""
     form = _Form(_boundary(request))
     with _temporary(folder) as file:
-        async for piece in pieces(request, limits.upload_bytes, limits.upload_seconds, limits.stall_seconds):
+        take_upload(request)
+        async for piece in pieces(request):
             form.feed(piece)
             if len(form.pending) >= _BUFFER_BYTES:
-                await in_thread(_flush, form, file)
-        await in_thread(_flush, form, file)
+                await in_thread(WRITES, _flush, form, file)
+        await in_thread(WRITES, _flush, form, file)
         if not form.found:
             raise InvalidBundleError(f"the upload has no part called {FIELD!r}; send the bundle as 'file=@bundle.zip'")
         if not form.complete:
@@ -125,7 +126,7 @@ def discard_leftovers(folder: Path, *, older_than: float = 0.0) -> None:
 def check_spool(folder: Path) -> None:
     """Raises StoreError that says why uploads cannot be kept in the folder."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         try_writing(folder)
     except OSError as error:
         raise _cannot_keep(folder, error) from None
@@ -134,7 +135,7 @@ def check_spool(folder: Path) -> None:
 def _temporary(folder: Path) -> IO[bytes]:
     """Without a buffer: what could not be written would be tried again when the file is closed."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         return tempfile.NamedTemporaryFile(dir=folder, prefix=PREFIX, suffix=".zip", buffering=0)
     except OSError as error:
         raise _cannot_keep(folder, error) from None

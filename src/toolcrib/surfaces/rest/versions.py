@@ -7,7 +7,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.calling.blocking import in_thread
+from toolcrib.calling.blocking import READS, WRITES, in_thread
 from toolcrib.catalogue import Entry
 from toolcrib.core.roles import Role
 from toolcrib.surfaces.http import parameters
@@ -22,7 +22,7 @@ _VERSION = Parameter("version", "Number of the version.", {"type": "integer", "m
 
 
 async def list_history(service: Service, request: Request) -> Response:
-    entries = await in_thread(service.seen_by(request).history, parameters.tool_id(request))
+    entries = await in_thread(READS, service.seen_by(request).history, parameters.tool_id(request))
     return json_answer([_version(entry) for entry in entries])
 
 
@@ -30,22 +30,30 @@ async def get_version(service: Service, request: Request) -> Response:
     number = request.path_params["version"]
     if not (number.isascii() and number.isdecimal() and len(number) <= 9):
         raise RequestError(f"{number!r:.60} is not the number of a version")
-    return entry_answer(await in_thread(service.seen_by(request).version, parameters.tool_id(request), int(number)))
+    return entry_answer(
+        await in_thread(READS, service.seen_by(request).version, parameters.tool_id(request), int(number))
+    )
 
 
 async def restore_tool(service: Service, request: Request) -> Response:
-    body = await read_object(request, service.limits)
+    body = await read_object(request)
     number = body.get("version")
     if body.keys() != {"version"} or not isinstance(number, int) or isinstance(number, bool) or not 0 < number < 2**31:
         raise RequestError("the body must be {'version': n} with the number of a version from the history")
     entry = await in_thread(
-        service.catalogue.restore, parameters.tool_id(request), number, principal=parameters.principal(request)
+        WRITES, service.catalogue.restore, parameters.tool_id(request), number, principal=parameters.principal(request)
     )
     return entry_done("Tool restored successfully", entry)
 
 
 def _version(entry: Entry) -> dict[str, Any]:
-    return {"version": entry.version, "etag": entry.etag, "at": entry.at, "deleted": entry.deleted}
+    return {
+        "version": entry.version,
+        "etag": entry.etag,
+        "at": entry.at,
+        "deleted": entry.deleted,
+        "owner": entry.owner,
+    }
 
 
 ENDPOINTS = (

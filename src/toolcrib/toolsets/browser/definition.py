@@ -30,7 +30,6 @@ Element = Annotated[
 FileName = Annotated[str, "The file's name in the session's folder"]
 Timeout = Annotated[float, "How long to wait for the element, in milliseconds"]
 
-_STANDALONE = "toolcrib.toolsets.browser.standalone"
 _EVERY: dict[str, Definition] = {}
 _ORDER = ("navigation", "interaction", "form", "extraction", "system", "session", "search", "utility")
 
@@ -87,7 +86,7 @@ def browser_tool(
             "returns_description": returns,
             "timeout_seconds": 30.0,
             "requires_page": True,
-            "binding": {"python": f"{_STANDALONE}:{own}"},
+            "binding": {"python": own},
             "package_name": "playwright",
             "pip_install_command": "pip install 'toolcrib[browser]'",
         }

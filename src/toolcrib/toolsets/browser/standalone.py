@@ -1,7 +1,4 @@
-"""One call in a browser of its own: what a catalogue binds the browser's tools to.
-
-``standalone:goto`` is the tool ``goto``, which opens a fresh session for each call and closes it.
-"""
+"""One call in a browser of its own: what a catalogue binds the browser's tools to."""
 
 from __future__ import annotations
 
@@ -28,9 +25,3 @@ def standalone_tool(name: str, *, start_url: str = "", **options: Any) -> Tool:
             return await session.call(definition, arguments)
 
     return definitions()[name].bind(call)
-
-
-def __getattr__(name: str) -> Tool:
-    if name in definitions():
-        return standalone_tool(name)
-    raise AttributeError(f"there is no browser tool {name!r}")

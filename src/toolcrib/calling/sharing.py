@@ -1,0 +1,81 @@
+"""Runs share a service: so many at once, by turns, whatever runs them.
+
+A run that nobody can stop, a thread past its deadline, keeps its place until it has really ended.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from toolcrib.calling.places import CALLER, Places
+from toolcrib.core.context import ToolContext
+from toolcrib.core.tool import Runner, Tool
+
+if TYPE_CHECKING:
+    from toolcrib.calling.call import Layer
+
+
+class _Place:
+    """The place that one run has taken. It is given back when the last who holds it lets go."""
+
+    __slots__ = ("_caller", "_holders", "_lock", "_places")
+
+    def __init__(self, places: Places, caller: str) -> None:
+        self._places = places
+        self._caller = caller
+        self._holders = 1
+        self._lock = threading.Lock()
+
+    def hold(self) -> None:
+        with self._lock:
+            self._holders += 1
+
+    def let_go(self) -> None:
+        with self._lock:
+            self._holders -= 1
+            is_free = not self._holders
+        if is_free:
+            self._places.give_back(self._caller)
+
+
+_PLACE: ContextVar[_Place | None] = ContextVar("toolcrib_run_place", default=None)
+
+
+def shared_runs(most: int) -> Layer:
+    """A layer that lets ``most`` runs go on at once, half of them for one caller; past that they wait by turns.
+
+    Raises OverloadedError if too many wait already. A run's deadline counts from when its turn has come.
+    """
+    places = Places("runs", max(1, most), each=most // 2, waiting=4 * most, queued=most)
+
+    def layer(run: Runner) -> Runner:
+        async def in_turn(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
+            caller = CALLER.get()
+            await places.take(caller)
+            place = _Place(places, caller)
+            token = _PLACE.set(place)
+            try:
+                return await run(tool, arguments, context)
+            finally:
+                _PLACE.reset(token)
+                place.let_go()
+
+        return in_turn
+
+    return layer
+
+
+def keep_place() -> Callable[[], None]:
+    """Keep the place of the run under way beyond its end, until what this returns is called."""
+    place = _PLACE.get()
+    if place is None:
+        return _nothing
+    place.hold()
+    return place.let_go
+
+
+def _nothing() -> None:
+    """There is no place to give back."""

@@ -1,0 +1,89 @@
+"""Row 10: what a GraphQL request may ask for is counted as it will be asked, and its fields share one budget."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.support.stores import STORES
+from tests.surfaces.conftest import Serve, serve, system_of  # noqa: F401
+
+from toolcrib import ToolSpec
+from toolcrib.core.query.budget import QueryLimits
+from toolcrib.settings import Settings, load_settings
+from toolcrib.surfaces.http.fields import ENTRY_FIELDS
+
+EVERY_FIELD = " ".join(field.name for field in ENTRY_FIELDS)
+TWICE = EVERY_FIELD + " " + " ".join(f"again_{field.name}: {field.name}" for field in ENTRY_FIELDS)
+
+
+@pytest.fixture(params=["sqlite", "mongo"])
+async def client(request: pytest.FixtureRequest, serve: Serve, tmp_path: Path) -> httpx.AsyncClient:  # noqa: F811
+    store = STORES[request.param](tmp_path, lambda: str(request.getfixturevalue("mongo_database_url")))
+    settings: Settings = load_settings({"HOME": str(tmp_path), "TOOLCRIB_DATA_DIR": str(tmp_path / "data")}, tmp_path)
+    client = await serve(settings.with_changes("test", store=store))
+    specs = [ToolSpec(name=f"t{number:02}", description="It takes a text.", manual="a" * 500) for number in range(40)]
+    system_of(client).catalogue.publish_many(specs)
+    return client
+
+
+async def ask(client: httpx.AsyncClient, query: str, **variables: Any) -> dict[str, Any]:
+    answer = await client.post("/graphql", json={"query": query, "variables": variables})
+    assert answer.status_code == 200, answer.text
+    result: dict[str, Any] = answer.json()
+    return result
+
+
+def refusals(answer: dict[str, Any]) -> set[tuple[str, int]]:
+    return {(error["extensions"]["code"], error["extensions"]["status"]) for error in answer["errors"]}
+
+
+@pytest.mark.parametrize("limit", [10_000, 10_000.0])
+async def test_a_limit_counts_as_the_resolver_gets_it(client: httpx.AsyncClient, limit: float):
+    for declared in ("$n: Int!", "$n: Int", "$n: Int = 5"):
+        query = f"query({declared}) {{ tools(limit: $n) {{ {TWICE} }} }}"
+        assert refusals(await ask(client, query, n=limit)) == {("query_too_large", 400)}
+    by_default = f"query($n: Int = 10000) {{ tools(limit: $n) {{ {TWICE} }} }}"
+    assert refusals(await ask(client, by_default)) == {("query_too_large", 400)}
+    assert len((await ask(client, by_default, n=3.0))["data"]["tools"]) == 3
+    left_out = "query($n: Int) { tools(limit: $n) { tool_id } }"
+    assert len((await ask(client, left_out))["data"]["tools"]) == 40
+
+
+@pytest.mark.parametrize("limit", [None, True, "5", 1.5, 2**40, [5], {"a": 1}, 0, -5, 10_001])
+async def test_a_limit_of_a_wrong_kind_is_an_error_of_the_request(client: httpx.AsyncClient, limit: Any):
+    for declared in ("$n: Int!", "$n: Int", "$n: Int = 5"):
+        answer = await ask(client, f"query({declared}) {{ tools(limit: $n) {{ tool_id }} }}", n=limit)
+        assert refusals(answer) == {("invalid_query", 400)}, declared
+        assert "data" not in answer
+    for literal in ("null", "true", '"5"', "1.5", "1e9", "[1]", "-1", "0"):
+        assert refusals(await ask(client, f"{{ tools(limit: {literal}) {{ tool_id }} }}")) == {("invalid_query", 400)}
+
+
+async def test_a_negative_limit_pays_for_no_other(client: httpx.AsyncClient):
+    query = f"{{ a: tools(limit: 10000) {{ {TWICE} }} b: tools(limit: -10000) {{ {TWICE} }} }}"
+    assert refusals(await ask(client, query)) <= {("invalid_query", 400), ("query_too_large", 400)}
+
+
+async def test_aliases_add_up_in_cost_and_share_one_budget(client: httpx.AsyncClient, serve: Serve):  # noqa: F811
+    costly = " ".join(f"a{number}: tools(limit: 700) {{ {EVERY_FIELD} }}" for number in range(20))
+    assert refusals(await ask(client, f"{{ {costly} }}")) == {("query_too_large", 400)}
+    nowhere = r'query: "{\"tool_man_page_doc\": {\"$regex\": \"a[^b]*a\"}}"'
+    twenty = " ".join(f"a{number}: tools({nowhere}, limit: 40) {{ tool_id }}" for number in range(20))
+    limited = await serve(system_of(client).settings, query_limits=QueryLimits(documents=300))
+    answer = await ask(limited, f"{{ {twenty} }}")
+    assert refusals(answer) == {("query_budget", 400)}
+    assert answer["data"] is None
+    assert len((await ask(limited, f"{{ tools({nowhere}, limit: 40) {{ tool_id }} }}"))["data"]["tools"]) == 40
+
+
+async def test_the_length_of_the_answer_is_bounded(client: httpx.AsyncClient, serve: Serve):  # noqa: F811
+    many = " ".join(f"a{number}: tool_man_page_doc" for number in range(4))
+    assert refusals(await ask(client, f"{{ tools {{ {many} }} }}")) == {("query_too_large", 400)}
+    hidden = f"{{ tools {{ ...A }} }} fragment A on ToolEntry {{ tool_id ...B }} fragment B on ToolEntry {{ {many} }}"
+    assert refusals(await ask(client, hidden)) == {("query_too_large", 400)}
+    same = " ".join(["tool_man_page_doc"] * 50)  # one name in the answer
+    assert len((await ask(client, f"{{ tools {{ {same} }} }}"))["data"]["tools"]) == 40
+    client = await serve(system_of(client).settings, query_limits=QueryLimits(characters=50_000))
+    assert refusals(await ask(client, "{ tools { tool_id } }")) == {("query_budget", 400)}
+    assert len((await ask(client, "{ tools(limit: 5) { tool_id } }"))["data"]["tools"]) == 5
