@@ -22,7 +22,6 @@ from toolcrib.settings import Settings
 if TYPE_CHECKING:
     from toolcrib.adapters.http import HttpCaller
     from toolcrib.adapters.runners.unpacking import BundleCache
-    from toolcrib.ports import Blobs
 
 
 def address_rules(settings: Settings, *, own: bool = False) -> AddressRules:
@@ -38,16 +37,20 @@ def address_rules(settings: Settings, *, own: bool = False) -> AddressRules:
 class Binder:
     """Makes catalogued specs runnable. What tools share (connections, a sandbox) is opened at the first need.
 
-    ``blobs`` opens where bundles are kept; ``python_tools`` are the references that the host allows beside those of
-    the settings. Whoever publishes a spec chooses among what the operator allowed, and adds nothing to it.
+    ``unpacked`` opens the cache of unpacked bundles; ``python_tools`` are the references that the host allows beside
+    those of the settings. Whoever publishes a spec chooses among what the operator allowed, and adds nothing to it.
     """
 
     def __init__(
-        self, settings: Settings, blobs: Callable[[], Blobs], functions: Mapping[str, Any], python_tools: Sequence[str]
+        self,
+        settings: Settings,
+        unpacked: Callable[[], BundleCache],
+        functions: Mapping[str, Any],
+        python_tools: Sequence[str],
     ) -> None:
         self._settings = settings
         self._seconds = settings.run_timeout
-        self._blobs = blobs
+        self._unpacked = unpacked
         self._rules = address_rules(settings)
         self._functions = functions
         self._python_tools = listed_references((*settings.python_tools, *python_tools))
@@ -72,16 +75,11 @@ class Binder:
         raise ToolValidationError(f"{spec.name!r} cannot run: its binding does not say how")
 
     def forget(self, spec: ToolSpec) -> None:
-        """Removes the bundle of a deleted tool, here and in the blobs."""
+        """Removes the unpacked copy of a deleted tool here, unless it is in use. The code itself is the collector's."""
         from toolcrib.formats.bundle import bundle_digest
 
-        digest = bundle_digest(spec.binding.source_code_link)
-        if digest is None:
-            return
-        from toolcrib.catalogue.bundles import remove_bundle
-
-        remove_bundle(self._blobs())(spec)
-        self._cache.forget(digest)
+        if digest := bundle_digest(spec.binding.source_code_link):
+            self._unpacked().forget(digest)
 
     def close(self) -> None:
         if "_caller" in vars(self):
@@ -114,19 +112,13 @@ class Binder:
         from toolcrib.adapters.runners.sandbox import Sandbox, SandboxLimits
 
         sandbox = Sandbox(SandboxLimits(network=self._settings.bundle_network, user=self._settings.bundle_user))
-        return BundleRunner(self._cache, sandbox, default_seconds=self._seconds)
+        return BundleRunner(self._unpacked(), sandbox, default_seconds=self._seconds)
 
     @cached_property
     def _caller(self) -> HttpCaller:
         from toolcrib.adapters.http import HttpCaller
 
         return HttpCaller(self._rules)
-
-    @cached_property
-    def _cache(self) -> BundleCache:
-        from toolcrib.adapters.runners.unpacking import BundleCache
-
-        return BundleCache(self._blobs(), self._settings.data_folder / "unpacked")
 
 
 def _shipped_tool(spec: ToolSpec, name: str, settings: Settings) -> Tool:

@@ -117,7 +117,7 @@ def check_start(settings: Settings, *, sample: bool = False) -> None:
         if sample:
             seed_samples(system.catalogue)
     with suppress(OSError):
-        discard_leftovers(settings.data_folder / "incoming")
+        discard_leftovers(settings.spool)
 
 
 def load_application(settings: Settings, parent: int = 0) -> Application:

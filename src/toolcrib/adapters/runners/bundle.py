@@ -67,11 +67,13 @@ class BundleRunner(BoundRunner):
             raise ToolBusyError(f"{self.max_running} bundles are running already; try {spec.name!r} again later")
         try:
             try:
-                unpacked = await in_thread(OUTSIDE, self.cache.get, digest)
+                lease = await in_thread(OUTSIDE, self.cache.lease, digest)
             except InvalidBundleError as error:
                 raise ToolFailedError(spec.name, _first_line(error), cause_type=type(error).__name__) from None
-            secrets = await open_credentials(credentials)
-            return await self._run(spec, unpacked, arguments, str(context.values.get("command", "")), secrets)
+            with lease:
+                secrets = await open_credentials(credentials)
+                command = str(context.values.get("command", ""))
+                return await self._run(spec, lease.unpacked, arguments, command, secrets)
         finally:
             self._running.release()
 
