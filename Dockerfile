@@ -1,4 +1,5 @@
 # The service. Build: docker build -t toolcrib .   Run: docker compose up
+# For bundles: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined; see docs/guides/production.md.
 FROM python:3.13-slim AS build
 WORKDIR /src
 RUN pip install --no-cache-dir uv

@@ -1,5 +1,5 @@
-"""What isolation costs: calls a second inline, in a thread and in a process, beside what the machine allows; and how
-long after its deadline a tool in an endless loop is dead.
+"""What isolation costs: calls a second inline, in a thread and in a process, beside what the machine allows; how long
+after its deadline a tool in an endless loop is dead; and what a bundle behind its walls costs, cold and kept.
 
 The limit for a process is one byte there and back over a pipe between two processes; the peer is the standard library's
 ProcessPoolExecutor, which cannot stop what it runs. Run: .venv-bench/bin/python benchmarks/bench_isolation.py
@@ -8,18 +8,30 @@ ProcessPoolExecutor, which cannot stop what it runs. Run: .venv-bench/bin/python
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import io
 import multiprocessing
 import os
 import statistics
+import tempfile
 import time
+import zipfile
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from table import print_table
 
-from toolcrib import ToolRegistry, tool
+from toolcrib import Binding, Tool, ToolRegistry, ToolSpec, tool
+from toolcrib.adapters.blobs import open_blobs
+from toolcrib.adapters.runners.bound import bound_tool
+from toolcrib.adapters.runners.bundle import BundleRunner
+from toolcrib.adapters.runners.sandbox import Sandbox
+from toolcrib.adapters.runners.unpacking import BundleCache
 from toolcrib.calling.process import run_in_process
+from toolcrib.formats.bundle import blob_key, bundle_link
 
 SECONDS = 1.5
 DEADLINE = 0.2
@@ -91,6 +103,56 @@ async def deaths(count: int) -> list[float]:
     return late
 
 
+def _answer(pipe: Connection) -> None:
+    while True:
+        pipe.send(pipe.recv()["a"])
+
+
+def bare_trips(count: int) -> float:
+    """Microseconds of a call over a ``multiprocessing.Pipe``, median."""
+    ours, theirs = multiprocessing.Pipe()
+    child = multiprocessing.get_context("fork").Process(target=_answer, args=(theirs,), daemon=True)
+    child.start()
+    times = []
+    for _ in range(count):
+        started = time.perf_counter()
+        ours.send({"a": 1})
+        ours.recv()
+        times.append(time.perf_counter() - started)
+    child.kill()
+    return statistics.median(times) * 1e6
+
+
+def _bundle(folder: Path, kept: int) -> tuple[BundleRunner, Tool]:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as written:
+        written.writestr(
+            "code/function.py",
+            "class AgentSpaceV1Tool:\n    def __init__(self, tool_id, tool_data): ...\n"
+            "    def execute(self, data):\n        return data['a']\n",
+        )
+    blobs, digest = open_blobs(f"file://{folder}/blobs"), hashlib.sha256(archive.getvalue()).hexdigest()
+    blobs.put(blob_key(digest), io.BytesIO(archive.getvalue()))
+    runner = BundleRunner(BundleCache(blobs, folder / "cache"), Sandbox(hidden=[folder]), kept=kept)
+    binding = Binding(source_code_link=bundle_link("http://127.0.0.1", digest))
+    spec = ToolSpec(name="echo", description="Say it again.", parameters={"type": "object"}, binding=binding)
+    return runner, bound_tool(spec, runner)
+
+
+async def bundle_calls(kept: int, count: int) -> float:
+    """Microseconds of a call, median."""
+    with tempfile.TemporaryDirectory() as folder:
+        runner, tool = _bundle(Path(folder), kept)
+        times = []
+        for number in range(count + 2):  # the first two find out about the walls, unpack the bundle and start a process
+            started = time.perf_counter()
+            await tool.execute({"a": 1})
+            if number >= 2:
+                times.append(time.perf_counter() - started)
+        runner.close()
+        return statistics.median(times) * 1e6
+
+
 async def main() -> None:
     rates = {
         "one byte over a pipe and back (the limit)": pipe_trips(),
@@ -110,6 +172,17 @@ async def main() -> None:
         "An endless loop under 'process': from its deadline to a dead process",
         ("median ms", "worst ms"),
         [(f"{statistics.median(late):.0f}", f"{max(late):.0f}")],
+    )
+    bare = bare_trips(5000)
+    rows = {
+        "multiprocessing.Pipe, there and back": bare,
+        "a bundle, kept": await bundle_calls(1, 5000),
+        "a bundle, cold": await bundle_calls(0, 20),
+    }
+    print_table(
+        "A call of a bundle, median",
+        ("way", "ms", "times bare"),
+        [(name, f"{micros / 1000:.3f}", f"{micros / bare:.1f}") for name, micros in rows.items()],
     )
 
 

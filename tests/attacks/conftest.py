@@ -1,6 +1,8 @@
 """A service to attack: the real one, credentials required, on the stores that an organisation runs it on."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import time
@@ -8,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.support.bundles import bench, make_bench
 from tests.support.stores import STORES
 from tests.support.waiting import PATIENCE
 from tests.surfaces.http.running import RunningService
@@ -16,6 +19,8 @@ from toolcrib.bootstrap.stores import open_tokens
 from toolcrib.core.roles import Role
 from toolcrib.core.tokens import new_token
 from toolcrib.settings import load_settings
+
+__all__ = ["attacked", "bench", "make_bench"]
 
 
 @dataclass
@@ -40,6 +45,15 @@ class Attacked:
         client = httpx.Client(base_url=self.service.url, timeout=PATIENCE, **options)
         self._clients.append(client)
         return client
+
+    @contextmanager
+    def beside(self, request: Callable[[], object]) -> Iterator[None]:
+        """A request that is under way meanwhile, and may fail."""
+        with ThreadPoolExecutor(1) as threads:
+            waiting = threads.submit(request)
+            yield
+            with suppress(httpx.HTTPError):
+                waiting.result()
 
     def close(self) -> None:
         for client in self._clients:

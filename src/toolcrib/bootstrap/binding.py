@@ -21,6 +21,7 @@ from toolcrib.settings import Settings
 
 if TYPE_CHECKING:
     from toolcrib.adapters.http import HttpCaller
+    from toolcrib.adapters.runners.bundle import BundleRunner
     from toolcrib.adapters.runners.unpacking import BundleCache
 
 
@@ -49,8 +50,11 @@ class Binder:
         python_tools: Sequence[str],
     ) -> None:
         self._settings = settings
-        self._seconds = settings.run_timeout
         self._unpacked = unpacked
+        self._terms: dict[str, Any] = {
+            "default_seconds": settings.run_timeout,
+            "most_seconds": settings.max_run_timeout,
+        }
         self._rules = address_rules(settings)
         self._functions = functions
         self._python_tools = listed_references((*settings.python_tools, *python_tools))
@@ -71,7 +75,7 @@ class Binder:
             case "source_code_link":
                 if not self._settings.run_bundles:
                     raise DeniedError(f"{spec.name!r} is a bundle, and bundles do not run here", rule="run_bundles")
-                return bound_tool(spec, self._bundle, credentials)
+                return bound_tool(spec, self._bundles, credentials)
         raise ToolValidationError(f"{spec.name!r} cannot run: its binding does not say how")
 
     def forget(self, spec: ToolSpec) -> None:
@@ -82,6 +86,8 @@ class Binder:
             self._unpacked().forget(digest)
 
     def close(self) -> None:
+        if "_bundles" in vars(self):
+            self._bundles.close()
         if "_caller" in vars(self):
             self._caller.close()
 
@@ -98,21 +104,20 @@ class Binder:
     def _service(self) -> BoundRunner:
         from toolcrib.adapters.runners.http_service import HttpServiceRunner
 
-        return HttpServiceRunner(self._caller, default_seconds=self._seconds)
+        return HttpServiceRunner(self._caller, **self._terms)
 
     @cached_property
     def _mcp(self) -> BoundRunner:
         from toolcrib.adapters.runners.mcp_server import McpRunner
 
-        return McpRunner(self._caller, commands=self._settings.mcp_commands, default_seconds=self._seconds)
+        return McpRunner(self._caller, commands=self._settings.mcp_commands, **self._terms)
 
     @cached_property
-    def _bundle(self) -> BoundRunner:
+    def _bundles(self) -> BundleRunner:
         from toolcrib.adapters.runners.bundle import BundleRunner
-        from toolcrib.adapters.runners.sandbox import Sandbox, SandboxLimits
+        from toolcrib.bootstrap.sandboxes import open_proxies, open_sandbox
 
-        sandbox = Sandbox(SandboxLimits(network=self._settings.bundle_network, user=self._settings.bundle_user))
-        return BundleRunner(self._unpacked(), sandbox, default_seconds=self._seconds)
+        return BundleRunner(self._unpacked(), open_sandbox(self._settings), open_proxies(self._settings), **self._terms)
 
     @cached_property
     def _caller(self) -> HttpCaller:

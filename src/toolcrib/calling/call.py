@@ -20,7 +20,7 @@ from toolcrib.calling.blocking import HOUSEKEEPING, OUTSIDE, READS, ask, in_thre
 from toolcrib.calling.recording import Recorder, Targets, outcome_of, with_rule
 from toolcrib.core.context import NO_CONTEXT, ToolContext
 from toolcrib.core.errors import UNEXPECTED, ApprovalRequiredError, InvalidArgumentsError, ToolcribError
-from toolcrib.core.result import ToolResult
+from toolcrib.core.result import Ran, ToolResult
 from toolcrib.core.roles import Principal
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.spec import ToolSpec
@@ -68,8 +68,8 @@ class Calls:
             checked = tool.validate(arguments(tool.spec) if callable(arguments) else arguments)
             run = tool.runner if not self.layers else self._layered(tool.runner)
             value = await run(tool, checked, context)
-            tool.check_output(value)
-            result = value if isinstance(value, ToolResult) else ToolResult(True, value)
+            result = value if isinstance(value, ToolResult) else ToolResult.of(value)
+            tool.check_output(value.value if type(value) is Ran else value)
             if tool.spec.is_terminal:
                 result.metadata["is_terminal"] = True
         except ToolcribError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,14 @@ from toolcrib.core.errors import (
 from toolcrib.core.json import as_json
 
 
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A runner's value with ``facts`` about the run, which go into the metadata of the call's result."""
+
+    value: Any
+    facts: Mapping[str, Any]
+
+
 @dataclass(slots=True)
 class ToolResult:
     """The outcome of one call: data or an error, never an exception.
@@ -29,6 +38,13 @@ class ToolResult:
     error: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     error_code: str | None = None
+
+    @classmethod
+    def of(cls, value: Any) -> ToolResult:
+        """What a caller is told of a value that a runner returned."""
+        if type(value) is Ran:
+            return cls(True, value.value, metadata=dict(value.facts))
+        return cls(True, value)
 
     @classmethod
     def success_result(cls, data: Any = None, **metadata: Any) -> ToolResult:

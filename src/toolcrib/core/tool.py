@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from toolcrib.core.context import NO_CONTEXT, ToolContext
 from toolcrib.core.json import as_json
-from toolcrib.core.result import ToolResult
+from toolcrib.core.result import Ran, ToolResult
 from toolcrib.core.schema import ArgumentCheck, OutputCheck
 from toolcrib.core.spec import ToolSpec
 
@@ -19,7 +19,8 @@ _JSON_SCALARS = frozenset({str, int, bool, type(None)})
 class Runner(Protocol):
     """Runs a tool's function with checked arguments, and ends it at the tool's deadline.
 
-    Raises ToolTimeoutError past the deadline and ToolFailedError if the function raised.
+    Raises ToolTimeoutError past the deadline and ToolFailedError if the function raised. What it returns may be a
+    ``Ran``: the value, with facts about the run.
     """
 
     def __call__(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Awaitable[Any]: ...
@@ -65,6 +66,8 @@ class Tool:
     async def execute(self, arguments: Mapping[str, Any] | None = None, *, context: ToolContext = NO_CONTEXT) -> Any:
         """Validate, run with the deadline, check the output. Raises what went wrong."""
         value = await self.runner(self, self.validate(arguments), context)
+        if type(value) is Ran:
+            value = value.value
         self.check_output(value)
         return value
 

@@ -151,9 +151,16 @@ class Settings(BaseSettings):
         (), "What tools may not reach though it is public or allowed: host names, IP addresses or networks."
     )
     run_bundles: bool = _set(True, "Whether uploaded bundles may run here, each in its own process.")
-    bundle_user: str = _set("", "The user that bundles run as, if the service is root: strongly advised there.")
-    bundle_network: bool = _set(True, "Whether bundles may use the network.")
+    bundle_isolation: Literal["full", "weak"] = _set(
+        "full",
+        "Behind which walls bundles run: full refuses to run them where one of user, mount, process, network and ipc "
+        "is missing, weak runs them behind those that there are.",
+    )
+    bundle_network: bool = _set(
+        True, "Whether bundles whose metadata ask for the network get it, as far as the address rules allow."
+    )
     run_timeout: Number = _set(60.0, "Seconds that a catalogued tool may run if it does not say.")
+    max_run_timeout: Number = _set(3600.0, "Seconds that no catalogued tool may run longer, whatever it says.")
     highest_safety_level: Literal["safe", "low_risk", "medium", "high", "dangerous"] = _set(
         "high", "What lies above needs approval before it runs."
     )

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from toolcrib.bootstrap import System, make_folder, open_system, try_writing
+from toolcrib.bootstrap import System, make_folder, open_sandbox, open_system, try_writing
 from toolcrib.catalogue import Catalogue
 from toolcrib.core.addresses import is_loopback
 from toolcrib.core.errors import ToolcribError
@@ -36,6 +36,7 @@ def doctor(settings: Settings) -> list[Check]:
         checks = [_checked("python", _python), _checked("data folder", lambda: _data_folder(settings))]
         checks += _of_catalogue(system)
         checks.append(_checked("blobs", lambda: _blobs(system)))
+        checks.append(_checked("bundles", lambda: _bundles(settings)))
         checks.append(_checked("access", lambda: _access(system)))
     return checks
 
@@ -107,6 +108,13 @@ def _blobs(system: System) -> tuple[Health, str]:
     blobs, where = system.blobs, without_secrets(system.settings.blobs_url)
     blobs.ping()
     return "ok", f"{where} can be written and read"
+
+
+def _bundles(settings: Settings) -> tuple[Health, str]:
+    if not settings.run_bundles:
+        return "ok", "do not run here"
+    walled, sentence = open_sandbox(settings).told()
+    return "ok" if walled else "warning", sentence
 
 
 def _access(system: System) -> tuple[Health, str]:

@@ -19,7 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from toolcrib import __version__
-from toolcrib.bootstrap import System, close_data_folder, open_system, seed_samples
+from toolcrib.bootstrap import System, close_data_folder, open_sandbox, open_system, seed_samples
 from toolcrib.core.errors import MissingDependencyError, SettingsError, ToolcribError, UnavailableError
 from toolcrib.settings import Settings
 from toolcrib.surfaces.connections import Watch, places_for
@@ -78,6 +78,7 @@ def serve(settings: Settings, *, sample: bool = False) -> None:
     logger.info(
         "toolcrib %s at %s, tools in %s", __version__, settings.service_url, without_secrets(settings.store_url)
     )
+    _prepare_bundles(settings)
     for path, what in _ADDRESSES.items():
         logger.info("%-10s %s%s", what, settings.service_url, path)
     _log_heads(settings)
@@ -118,6 +119,19 @@ def check_start(settings: Settings, *, sample: bool = False) -> None:
             seed_samples(system.catalogue)
     with suppress(OSError):
         discard_leftovers(settings.spool)
+
+
+def _prepare_bundles(settings: Settings) -> None:
+    """Say behind which walls bundles run, and remove what runs left when a service was killed."""
+    if not settings.run_bundles:
+        return
+    sandbox = open_sandbox(settings)
+    sandbox.sweep()
+    try:
+        walled, sentence = sandbox.told()
+    except SettingsError as error:
+        walled, sentence = False, error.message
+    logger.log(logging.INFO if walled else logging.WARNING, "%s", sentence)
 
 
 def load_application(settings: Settings, parent: int = 0) -> Application:

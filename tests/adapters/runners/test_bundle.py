@@ -1,88 +1,30 @@
 """Uploaded code: it runs, its errors are told, and what it does badly stays in its own process."""
 
 import asyncio
-import hashlib
-import io
-import os
-import tempfile
+import errno
 import time
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 from tests.support.archives import zipped
+from tests.support.bundles import FOREVER, Bench
 from tests.support.processes import running
 from tests.support.waiting import until
 
-from toolcrib import Tool, ToolContext, ToolSpec
-from toolcrib.adapters.blobs import open_blobs
-from toolcrib.adapters.runners.bound import bound_tool
-from toolcrib.adapters.runners.bundle import BundleRunner
-from toolcrib.adapters.runners.sandbox import Sandbox, SandboxLimits
-from toolcrib.adapters.runners.unpacking import BundleCache
+from toolcrib import ToolContext, ToolRegistry
+from toolcrib.adapters.runners.sandbox import SandboxLimits
+from toolcrib.adapters.runners.walls import NEEDED
 from toolcrib.core.errors import (
     DeniedError,
     InvalidArgumentsError,
-    SettingsError,
     ToolBusyError,
     ToolFailedError,
     ToolTimeoutError,
     ToolValidationError,
 )
-from toolcrib.formats.bundle import blob_key, bundle_link
-
-LIMITS = SandboxLimits(memory_bytes=600 * 1024 * 1024, file_bytes=2 * 1024 * 1024, processes=20, output_bytes=100_000)
-
-
-class Bench:
-    """A place where bundles are run, with nothing of the machine it stands on."""
-
-    def __init__(self, folder: Path, limits: SandboxLimits = LIMITS, **options: Any) -> None:
-        self.blobs = open_blobs(f"file://{folder}/blobs")
-        self.scratch = folder / "scratch"
-        self.scratch.mkdir(exist_ok=True)
-        self.cache_folder = folder / "cache"
-        self.cache = BundleCache(self.blobs, self.cache_folder)
-        self.sandbox = Sandbox(limits, scratch=self.scratch)
-        self.runner = BundleRunner(self.cache, self.sandbox, **options)
-
-    def tool(self, code: bytes, credentials: Mapping[str, Any] | None = None, **fields: Any) -> Tool:
-        digest = hashlib.sha256(code).hexdigest()
-        self.blobs.put(blob_key(digest), io.BytesIO(code))
-        spec = ToolSpec(
-            **{
-                "name": "scribe",
-                "description": "Writes.",
-                "timeout_seconds": 60,
-                "binding": {"source_code_link": bundle_link("https://tools.example.org", digest)},
-                "parameters": {"type": "object"},
-                "manual": "m" * 200_000,
-                "credentials": dict.fromkeys(credentials or {}, "********"),
-                **fields,
-            }
-        )
-        return bound_tool(spec, self.runner, lambda: credentials or {})
-
-    def python(self, body: str, **fields: Any) -> Tool:
-        lines = "\n".join(f"        {line}" for line in body.splitlines())
-        source = (
-            "import os, sys, time\n\n\nclass AgentSpaceV1Tool:\n"
-            "    def __init__(self, tool_id, tool_data):\n        self.id, self.data = tool_id, tool_data\n\n"
-            f"    def execute(self, input_data):\n{lines}\n\n"
-            "    def execute_command(self, name, data):\n        return {'command': name, 'data': data}\n"
-        )
-        return self.tool(
-            zipped({"code/function.py": source, "code/requirements.txt": "no-such-package>=2\n# x\n"}), **fields
-        )
-
-    def program(self, text: str, **fields: Any) -> Tool:
-        return self.tool(zipped({"code/run": text}), **fields)
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
+from toolcrib.formats.bundle import bundle_link
 
 
 async def test_a_python_bundle(bench: Bench) -> None:
@@ -182,108 +124,127 @@ async def test_a_program_that_fails_is_told(bench: Bench, script: str, reason: s
     assert reason in str(caught.value)
 
 
-async def test_a_bundle_is_killed_at_its_deadline_with_what_it_started(bench: Bench, tmp_path: Path) -> None:
+async def test_a_bundle_is_killed_at_its_deadline_with_what_it_started(bench: Bench) -> None:
     """A child in a session of its own is out of reach of a signal to the group."""
-    mark = tmp_path / "alive"
-    body = (
-        "import subprocess\n"
-        f"forever = 'while :; do date +%s.%N > {mark}; sleep 0.02; done'\n"
-        "subprocess.Popen(['sh', '-c', forever], start_new_session=True)\n"
-        "time.sleep(600)"
-    )
-    for deadline in (1, 4, 16, 32):  # until there is time enough for the bundle to have begun
-        began = time.monotonic()
-        with pytest.raises(ToolTimeoutError, match="it was stopped"):
-            await bench.python(body, timeout_seconds=deadline).execute({})
-        assert time.monotonic() - began >= deadline
-        if mark.exists():
-            break
-    assert mark.exists()
-    if bench.sandbox.contains_escapees:
-        await until(lambda: not running(str(mark)))
-    assert list(bench.scratch.iterdir()) == []
+    mark = uuid.uuid4().hex
+    tool = bench.python(FOREVER.format(mark=mark) + "time.sleep(600)", timeout_seconds=4)
+    began = time.monotonic()
+    call = asyncio.ensure_future(tool.execute({}))
+    await until(lambda: running(mark) or call.done())
+    with pytest.raises(ToolTimeoutError, match="it was stopped"):
+        await call
+    assert time.monotonic() - began >= 4
+    assert not running(mark)
 
 
-async def test_what_a_bundle_leaves_running_ends_with_it(bench: Bench, tmp_path: Path) -> None:
-    mark = tmp_path / "alive"
-    body = f"import subprocess\nsubprocess.Popen(['sh', '-c', 'while :; do date > {mark}; sleep 0.02; done'])\nreturn 1"
-    assert await bench.python(body).execute({}) == 1
-    await until(lambda: not running(str(mark)))
+async def test_what_a_bundle_leaves_running_ends_with_it(bench: Bench) -> None:
+    mark = uuid.uuid4().hex
+    assert await bench.python(FOREVER.format(mark=mark) + "return 1").execute({}) == 1
+    assert not running(mark)
 
 
-async def test_a_cancelled_call_kills_its_process(bench: Bench, tmp_path: Path) -> None:
-    mark = tmp_path / "begun"
-    body = f"import subprocess\nsubprocess.run(['sh', '-c', 'echo > {mark}; sleep 60'])"
-    task = asyncio.ensure_future(bench.python(body, timeout_seconds=60).execute({}))
-    await until(mark.exists)
-    assert running(str(mark))
+async def test_a_cancelled_call_kills_its_process(bench: Bench) -> None:
+    mark = uuid.uuid4().hex
+    task = asyncio.ensure_future(bench.python(FOREVER.format(mark=mark) + "time.sleep(60)").execute({}))
+    await until(lambda: running(mark))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await until(lambda: not running(str(mark)))
-    assert list(bench.scratch.iterdir()) == []
+    assert not running(mark)
 
 
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that other users may enter; pytest keeps its own closed to them."""
-    with tempfile.TemporaryDirectory(prefix="toolcrib-test-") as name:
-        Path(name).chmod(0o755)
-        (Path(name) / "cache").mkdir(mode=0o755)
-        yield Path(name)
+async def test_a_call_cancelled_while_its_process_starts_leaves_none(bench: Bench) -> None:
+    await asyncio.to_thread(bench.sandbox.walls)
+    tool = bench.python("return 1")
+    for wait in (0.0, 0.001, 0.01, 0.03):
+        task = asyncio.ensure_future(tool.execute({}))
+        await asyncio.sleep(wait)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert await tool.execute({}) == 1
 
 
-async def test_a_fork_bomb_goes_off_alone(open_folder: Path) -> None:
-    """As root the kernel counts no processes, so root has to run bundles as somebody else."""
-    # The kernel counts those of a user, so it is one whom no other test runs as: what ends elsewhere leaves room here.
-    bench = Bench(open_folder, SandboxLimits(processes=20, user="daemon" if os.getuid() == 0 else ""))
+async def test_a_fork_bomb_goes_off_alone(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench(SandboxLimits(processes=20))
     body = (
         "made = 0\ntry:\n    while made < 500:\n        if os.fork() == 0:\n            time.sleep(600)\n"
         "        made += 1\nexcept BlockingIOError:\n    pass\nreturn made"
     )
-    made = await bench.python(body).execute({})
-    assert 1 <= made <= (20 if os.getuid() == 0 else 499)
+    tool = bench.python(body)
+    assert await asyncio.gather(*(tool.execute({}) for _ in range(3))) == [19, 19, 19]  # and itself; each run alone
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
-async def test_bundles_run_as_another_user(open_folder: Path) -> None:
-    secret = open_folder / "secret"
-    secret.write_text("s")
-    secret.chmod(0o600)
-    bench = Bench(open_folder, SandboxLimits(user="nobody"))
-    assert await bench.python("return [os.getuid(), os.getgid(), os.getgroups()]").execute({}) == [65534, 65534, []]
-    with pytest.raises(ToolFailedError, match="PermissionError"):
-        await bench.python(f"return open({str(secret)!r}).read()").execute({})
-    with pytest.raises(ToolFailedError, match="PermissionError"):
+async def test_bundles_run_as_nobody_else(bench: Bench) -> None:
+    tool = bench.python("return [os.getresuid(), os.getresgid(), open('/proc/self/status').read()]")
+    users, groups, status = await tool.execute({})
+    assert (users, groups) == ([1000] * 3, [1000] * 3)
+    said = dict(line.split(":\t", 1) for line in status.splitlines())
+    assert {said[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
+    assert said["NoNewPrivs"] == "1"
+
+
+async def test_its_code_cannot_be_changed(bench: Bench) -> None:
+    with pytest.raises(ToolFailedError, match="PermissionError|Read-only file system"):
         await bench.python("open(__file__, 'a').write('x')").execute({})
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
-async def test_a_folder_that_the_other_user_cannot_enter_is_named(open_folder: Path) -> None:
-    bench = Bench(open_folder, SandboxLimits(user="nobody"))
-    open_folder.chmod(0o700)
-    with pytest.raises(SettingsError, match=f"who cannot enter '{open_folder}'"):
-        await bench.python("return 1").execute({})
-
-
-def test_an_unknown_user_is_a_settings_error() -> None:
-    with pytest.raises(SettingsError, match="there is no user"):
-        Sandbox(SandboxLimits(user="no-such-user"))
-
-
-async def test_a_bundle_can_be_kept_off_the_network(tmp_path: Path) -> None:
-    try:
-        bench = Bench(tmp_path, SandboxLimits(network=False))
-    except SettingsError as error:
-        pytest.skip(str(error))
+async def test_there_is_no_network(bench: Bench) -> None:
     body = (
         "import socket\ntry:\n    socket.create_connection(('127.0.0.1', 80), 1)\n"
         "except OSError as error:\n    return error.errno\nreturn 'connected'"
     )
-    assert await bench.python(body).execute({}) == 101  # the network is unreachable
+    assert await bench.python(body).execute({}) in {errno.ENETUNREACH, errno.EACCES}  # Landlock says the other
 
 
-async def test_it_is_unpacked_once_and_again_when_the_cache_is_gone(bench: Bench) -> None:
+async def test_a_process_is_kept_for_the_same_caller_alone(bench: Bench) -> None:
+    body = "global calls\ncalls = globals().get('calls', 0) + 1\nreturn calls"
+    tool = bench.python(body)
+    ada, bob = ToolContext("ada"), ToolContext("bob")
+    assert [await tool.execute({}, context=who) for who in (ada, ada, bob, ada, bob)] == [1, 2, 1, 3, 2]
+    assert await bench.python(body, description="Another.").execute({}, context=ada) == 1
+    assert await bench.python(body, credentials={"key": "1"}).execute({}, context=ada) == 1
+    assert await bench.python(body, credentials={"key": "2"}).execute({}, context=ada) == 1
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        "open('left', 'w').close()",
+        "import threading\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()",
+        "import subprocess\nsubprocess.Popen(['sleep', '600'])",
+        "if not os.fork():\n    os.fork() or time.sleep(600)\n    os._exit(0)\nos.wait()",
+    ],
+)
+async def test_a_process_that_keeps_anything_of_a_call_is_not_kept(bench: Bench, trace: str) -> None:
+    tool = bench.python(f"global calls\ncalls = globals().get('calls', 0) + 1\n{trace}\nreturn calls")
+    assert [await tool.execute({}) for _ in range(2)] == [1, 1]
+
+
+async def test_what_is_said_unasked_is_no_answer_to_the_next_question(bench: Bench) -> None:
+    body = (
+        "import json, socket\n"
+        "said = json.dumps({'value': input_data['n'], 'alone': True}).encode()\n"
+        "for fd in range(3, 20):\n"
+        "    try:\n        channel = socket.socket(fileno=os.dup(fd))\n    except OSError:\n        continue\n"
+        "    channel.sendall((len(said).to_bytes(8, 'big') + said) * input_data['times'])\n"
+        "return input_data['n']"
+    )
+    tool = bench.python(body)
+    for n in range(6):
+        with suppress(ToolFailedError):
+            assert await tool.execute({"n": n, "times": n}) == n
+
+
+async def test_results_say_which_walls_stand(bench: Bench) -> None:
+    registry = ToolRegistry([bench.python("return 1 / input_data['x']")])
+    assert (await registry.execute("scribe", {"x": 1})).metadata["walls"][:5] == list(NEEDED)
+    failed = await registry.execute("scribe", {"x": 0})
+    assert failed.error_code == "tool_failed"
+    assert failed.metadata["walls"][:5] == list(NEEDED)
+
+
+async def test_it_is_unpacked_once_and_again_when_the_cache_is_gone(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench(kept=0)
     tool = bench.python("return os.stat(__file__).st_ino")
     first = await tool.execute({})
     assert await tool.execute({}) == first
@@ -336,18 +297,44 @@ async def test_a_missing_blob_is_a_failure(bench: Bench) -> None:
         await tool.execute({})
 
 
-async def test_too_many_at_once_are_refused(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, max_running=1)
-    begun, free = tmp_path / "begun", tmp_path / "free"
-    body = f"open({str(begun)!r}, 'w').close()\nwhile not os.path.exists({str(free)!r}): time.sleep(0.01)\nreturn 1"
-    tool = bench.python(body)
-    first = asyncio.ensure_future(tool.execute({}))
-    await until(begun.exists)
-    with pytest.raises(ToolBusyError):
-        await tool.execute({})
-    free.touch()
-    assert await first == 1
-    assert await tool.execute({}) == 1
+async def test_who_finds_no_place_waits_until_the_deadline(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench(max_running=1)
+    mark = uuid.uuid4().hex
+    first = asyncio.ensure_future(bench.python(FOREVER.format(mark=mark) + "time.sleep(600)").execute({}))
+    await until(lambda: running(mark))
+    with pytest.raises(ToolBusyError, match="no turn before its deadline"):
+        await bench.python("return 1", timeout_seconds=0.2).execute({})
+    waiting = asyncio.ensure_future(bench.python("return 1").execute({}))
+    await asyncio.sleep(0)
+    first.cancel()
+    assert await waiting == 1
+
+
+async def test_one_caller_and_one_tool_leave_places_to_others(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench(max_running=4)
+    marks = [uuid.uuid4().hex for _ in range(4)]
+    endless = [
+        bench.python(FOREVER.format(mark=mark) + "time.sleep(600)", name=f"endless{n}") for n, mark in enumerate(marks)
+    ]
+    runs = [asyncio.ensure_future(tool.execute({}, context=ToolContext("eve"))) for tool in endless]
+    await until(lambda: any(running(mark) for mark in marks))
+    assert await bench.python("return 1").execute({}, context=ToolContext("ada")) == 1
+    assert sum(bool(running(mark)) for mark in marks) == 1
+    for run in runs:
+        run.cancel()
+    await asyncio.gather(*runs, return_exceptions=True)
+
+
+async def test_no_deadline_is_longer_than_the_ceiling(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench(most_seconds=0.5)
+    with pytest.raises(ToolTimeoutError, match=r"its deadline of 0\.5 s"):
+        await bench.python("time.sleep(600)", timeout_seconds=86_400).execute({})
+
+
+async def test_many_lines_of_requirements_are_read_in_linear_time(bench: Bench) -> None:
+    code = {"code/function.py": "import no_such_package", "code/requirements.txt": "\n" * 40_000 + "x>=1\n" * 40_000}
+    with pytest.raises(ToolFailedError, match="its requirements are: x>=1, x>=1"):
+        await bench.tool(zipped(code)).execute({})
 
 
 async def test_arguments_that_no_command_line_takes_are_refused(bench: Bench) -> None:

@@ -37,9 +37,13 @@ async def open_credentials(credentials: Credentials | None) -> dict[str, Any]:
 
 @dataclass(eq=False, kw_only=True)
 class BoundRunner(ABC):
-    """Runs code that is elsewhere, for every tool of one kind of binding."""
+    """Runs code that is elsewhere, for every tool of one kind of binding.
+
+    ``default_seconds`` is the deadline of a tool that names none, ``most_seconds`` of one that names too much.
+    """
 
     default_seconds: float = 60.0
+    most_seconds: float = 3600.0
 
     @abstractmethod
     async def __call__(
@@ -48,7 +52,7 @@ class BoundRunner(ABC):
         """Run a tool with its own credentials, None if it has none."""
 
     def seconds_for(self, spec: ToolSpec) -> float:
-        return spec.timeout_seconds or self.default_seconds
+        return min(spec.timeout_seconds or self.default_seconds, self.most_seconds)
 
     @asynccontextmanager
     async def deadline(self, spec: ToolSpec) -> AsyncIterator[float]:

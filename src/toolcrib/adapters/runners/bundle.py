@@ -10,47 +10,54 @@ A caller that sets ``command`` in the context's values reaches ``execute_command
 
 from __future__ import annotations
 
-import json
-import re
-import signal
-import threading
-from collections.abc import Mapping
+import asyncio
+import time
 from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.adapters.runners.bound import BoundRunner, Credentials, open_credentials
-from toolcrib.adapters.runners.sandbox import Ended, Sandbox
-from toolcrib.adapters.runners.unpacking import BundleCache, Unpacked
+from toolcrib.adapters.runners.box import Box
+from toolcrib.adapters.runners.bundle_calls import BundleCall, how_it_ended, program_answer, python_answer
+from toolcrib.adapters.runners.kept import KeptBoxes
+from toolcrib.adapters.runners.network import Proxies, wanted
+from toolcrib.adapters.runners.sandbox import Sandbox
+from toolcrib.adapters.runners.unpacking import BundleCache, Lease
+from toolcrib.adapters.runners.walls import Walls
+from toolcrib.adapters.runners.wire import TooLargeError
 from toolcrib.calling.blocking import OUTSIDE, in_thread
+from toolcrib.calling.places import CALLER, Places
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import (
     DeniedError,
-    InvalidArgumentsError,
     InvalidBundleError,
     ToolBusyError,
+    ToolcribError,
     ToolFailedError,
     ToolTimeoutError,
 )
-from toolcrib.core.json import read_json
-from toolcrib.core.spec import ToolSpec
+from toolcrib.core.result import Ran
 from toolcrib.core.tool import Tool
 from toolcrib.formats.bundle import bundle_digest
-from toolcrib.formats.toolentry import spec_to_entry
-
-_MAX_ARGUMENT_BYTES = 128 * 1024 - 1
-"""What Linux takes as one argument of a command."""
 
 
 @dataclass(eq=False)
 class BundleRunner(BoundRunner):
-    """Runs bundles out of a cache in a sandbox, so many at once."""
+    """Runs bundles out of a cache in a sandbox.
+
+    Of ``max_running`` at once, one caller has a quarter and one tool a half; ``kept`` wait for the next call of the
+    same code by the same caller. With ``proxies``, bundles that ask for a network have one, as far as these let them.
+    """
 
     cache: BundleCache
     sandbox: Sandbox
+    proxies: Proxies | None = None
     max_running: int = 16
+    kept: int = 8
 
     def __post_init__(self) -> None:
-        self._running = threading.BoundedSemaphore(self.max_running)
+        self._of_caller = Places("bundles", self.max_running, each=self.max_running // 4)
+        self._of_tool = Places("runs of this bundle", 1000 * self.max_running, each=self.max_running // 2)
+        self._boxes = KeptBoxes(self.kept)
 
     async def __call__(
         self, tool: Tool, arguments: dict[str, Any], context: ToolContext, credentials: Credentials | None = None
@@ -63,102 +70,123 @@ class BundleRunner(BoundRunner):
                 f"the code of {spec.name!r} is not here but at {link!r}; upload it as a bundle",
                 rule="uploaded bundles only",
             )
-        if not self._running.acquire(blocking=False):
-            raise ToolBusyError(f"{self.max_running} bundles are running already; try {spec.name!r} again later")
-        try:
-            try:
-                lease = await in_thread(OUTSIDE, self.cache.lease, digest)
-            except InvalidBundleError as error:
-                raise ToolFailedError(spec.name, _first_line(error), cause_type=type(error).__name__) from None
-            with lease:
-                secrets = await open_credentials(credentials)
-                command = str(context.values.get("command", ""))
-                return await self._run(spec, lease.unpacked, arguments, command, secrets)
-        finally:
-            self._running.release()
-
-    async def _run(
-        self, spec: ToolSpec, unpacked: Unpacked, arguments: dict[str, Any], command: str, secrets: Mapping[str, Any]
-    ) -> Any:
         seconds = self.seconds_for(spec)
-        call, environment = _call(spec, unpacked.kind, arguments, command, secrets)
-        ended = await self.sandbox.run(unpacked.kind, unpacked.path, call, seconds=seconds, environment=environment)
-        if ended.timed_out:
-            raise ToolTimeoutError(spec.name, seconds)
-        if ended.too_large:
-            raise ToolFailedError(spec.name, f"its result is larger than {self.sandbox.limits.output_bytes:,} bytes")
-        if unpacked.kind == "program":
-            return _program_result(spec.name, ended)
-        return _python_result(spec.name, ended, unpacked.requirements)
-
-
-def _call(
-    spec: ToolSpec, kind: str, arguments: dict[str, Any], command: str, secrets: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, str]]:
-    entry = spec_to_entry(spec)
-    data = {name: value for name, value in entry.items() if name != "tool_man_page_doc"}
-    data["default_tool_usage_credentials"] = secrets if kind == "python" else {}
-    call = {
-        "tool_id": spec.name,
-        "tool_data": data,
-        "mode": "execute_command" if command else "execute",
-        "command": command,
-        "input": arguments,
-    }
-    if kind == "python":
-        return call, {}
-    if len(json.dumps(call).encode()) > _MAX_ARGUMENT_BYTES:
-        raise InvalidArgumentsError(
-            f"the arguments of {spec.name!r} are too large for a program, which takes 128 KiB in all", tool=spec.name
-        )
-    return call, {"TOOLCRIB_CREDENTIALS": json.dumps(secrets)} if secrets else {}
-
-
-def _python_result(name: str, ended: Ended, requirements: str) -> Any:
-    answer = _parsed(ended.output)
-    if isinstance(answer, dict) and "value" in answer:
-        return answer["value"]
-    if not isinstance(answer, dict) or not isinstance(answer.get("error"), dict):
-        raise ToolFailedError(name, _how_it_ended(ended))
-    error = answer["error"]
-    kind, message = str(error.get("type")), str(error.get("message"))
-    reason = f"{kind}: {message}" if message else kind
-    if error.get("missing"):
-        wanted = ", ".join(line for line in re.findall(r"^\s*([^#\s-][^#\n]*)", requirements, re.MULTILINE))
-        listed = f"; its requirements are: {wanted:.500}" if wanted else "; it lists no requirements"
-        reason = f"the module {error['missing']!r} is not installed for the service{listed}"
-    failure = ToolFailedError(name, reason, cause_type=kind)
-    failure.add_note(f"In the tool's process:\n{error.get('trace', '')}")
-    raise failure
-
-
-def _program_result(name: str, ended: Ended) -> Any:
-    if ended.status or ended.output is None:
-        raise ToolFailedError(name, _how_it_ended(ended))
-    try:
-        return read_json(ended.output)
-    except ValueError:
-        return ended.output.decode(errors="replace")
-
-
-def _parsed(output: bytes | None) -> Any:
-    try:
-        return read_json(output or b"")
-    except ValueError:
-        return None
-
-
-def _how_it_ended(ended: Ended) -> str:
-    status = ended.status if ended.status < 128 else 128 - ended.status  # a launcher says 128 + n for signal n
-    if status < 0:
+        deadline = time.monotonic() + seconds
+        caller = CALLER.get() or context.principal
+        await self._take_place(spec.name, caller, deadline)
         try:
-            how = f"was ended by {signal.Signals(-status).name}"
-        except ValueError:
-            how = f"ended with status {ended.status}"
-    else:
-        how = f"ended with status {status}" if status else "left no result"
-    said = f": {ended.messages[-500:]}" if ended.messages else ""
-    return f"its process {how}{said}"
+            secrets = {} if credentials is None else await open_credentials(credentials)
+            command = str(context.values.get("command", ""))
+            return await self._run(
+                BundleCall(spec, digest, context.principal, arguments, command, secrets, seconds, deadline)
+            )
+        finally:
+            self._of_caller.give_back(caller)
+            self._of_tool.give_back(spec.name)
+
+    def close(self) -> None:
+        """End what is kept."""
+        self._boxes.close()
+
+    async def _take_place(self, name: str, caller: str, deadline: float) -> None:
+        """Wait for a turn, but not beyond the deadline."""
+        try:
+            await _taken(self._of_tool, name, deadline)
+            try:
+                await _taken(self._of_caller, caller, deadline)
+            except BaseException:
+                self._of_tool.give_back(name)
+                raise
+        except TimeoutError:
+            raise ToolBusyError(
+                f"so many bundles are running that {name!r} had no turn before its deadline; try again later"
+            ) from None
+
+    async def _run(self, call: BundleCall) -> Ran:
+        network = wanted(call.spec, allowed=self.proxies is not None)
+        if self.kept and (box := self._boxes.take(call.key)) is not None:
+            box.begin(call.deadline)
+            return await self._asked(box, call, call.next_question())
+        try:
+            lease = await in_thread(OUTSIDE, self.cache.lease, call.digest)
+        except InvalidBundleError as error:
+            raise ToolFailedError(call.spec.name, _first_line(error), cause_type=type(error).__name__) from None
+        box, question = await self._started(call, lease, network=network is not None)
+        way_out = box.take_way_out()
+        if way_out is None or network is None or self.proxies is None:
+            return await self._asked(box, call, question)
+        proxy = self.proxies(network)
+        try:
+            await proxy.start(way_out)
+            return await self._asked(box, call, question)
+        finally:
+            await asyncio.shield(proxy.close())
+
+    async def _started(self, call: BundleCall, lease: Lease, *, network: bool) -> tuple[Box, bytes]:
+        try:
+            program = lease.unpacked.kind == "program"
+            question = call.program_question() if program else call.first_question()
+        except BaseException:
+            lease.release()
+            raise
+        try:
+            box = await self.sandbox.started(lease.unpacked, call.deadline, network=network, on_end=lease.release)
+        except TimeoutError:
+            raise ToolTimeoutError(call.spec.name, call.seconds) from None
+        return box, question
+
+    async def _asked(self, box: Box, call: BundleCall, question: bytes) -> Ran:
+        """The answer of the tool in the box, which is then kept for the next call, or dead."""
+        facts = Walls(box.walls).facts
+        keep = False
+        try:
+            await box.tell(question, call.deadline)
+            if box.unpacked.kind == "program":
+                value = await self._left(box, call)
+            else:
+                value, keep = await self._answered(box, call)
+            return Ran(value, facts)
+        except ToolcribError as error:
+            error.facts = {**error.facts, **facts}
+            raise
+        finally:
+            if keep and self.kept and box.reusable:
+                self._boxes.keep(call.key, box)
+            else:
+                await asyncio.shield(box.end())
+
+    async def _answered(self, box: Box, call: BundleCall) -> tuple[Any, bool]:
+        """What a Python bundle returned, and whether it may be asked again."""
+        name = call.spec.name
+        try:
+            said = await box.answer(call.deadline)
+        except TimeoutError:
+            raise ToolTimeoutError(name, call.seconds) from None
+        except TooLargeError:
+            raise self._too_large(name) from None
+        except EOFError:
+            raise ToolFailedError(name, how_it_ended(await box.ended())) from None
+        answered = python_answer(name, said, box.unpacked.requirements)
+        return answered.value, answered.alone
+
+    async def _left(self, box: Box, call: BundleCall) -> Any:
+        """What a program left in its output file."""
+        try:
+            ended = await box.ended(call.deadline)
+        except TimeoutError:
+            raise ToolTimeoutError(call.spec.name, call.seconds) from None
+        if ended.too_large:
+            raise self._too_large(call.spec.name)
+        return program_answer(call.spec.name, ended)
+
+    def _too_large(self, name: str) -> ToolFailedError:
+        return ToolFailedError(name, f"its result is larger than {self.sandbox.limits.output_bytes:,} bytes")
+
+
+async def _taken(places: Places, caller: str, deadline: float) -> None:
+    if not places.try_take(caller):
+        async with asyncio.timeout_at(deadline):
+            await places.take(caller)
 
 
 def _first_line(error: Exception) -> str:

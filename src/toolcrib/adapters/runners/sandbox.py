@@ -1,35 +1,33 @@
-"""A process for code that nobody vouches for.
+"""Boxes for code that nobody vouches for: how much each may use, and which walls stand around it.
 
-It gets a folder of its own, an almost empty environment, limits on memory, files and processes, and it is killed at
-its deadline with everything it started. If the kernel lets us, it also gets its own process namespace, out of which
-nothing escapes, and on request no network. It is not a virtual machine: without a user of its own it can read what the
-service can read.
+What there is to see from inside is the system and the interpreter, read-only, the code, read-only, and an empty scratch
+in memory; what there is to reach is nothing. See ``host/toolcrib_box`` for how.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import functools
 import json
-import os
-import shutil
-import signal
-import stat
-import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from toolcrib.adapters.runners.box import Box, WallDownError
+from toolcrib.adapters.runners.scratch import Scratch, sweep
+from toolcrib.adapters.runners.unpacking import Unpacked
+from toolcrib.adapters.runners.walls import WALLS, Isolation, Walls, refusal
 from toolcrib.calling.blocking import HOUSEKEEPING, in_thread
 from toolcrib.core.errors import SettingsError
 
-_HOST = Path(__file__).with_name("bundle_host.py")
-_OUTPUT = "work/output.json"
 _MEBIBYTE = 1024 * 1024
+_PROBE_SECONDS = 30.0
+_PROBE = Unpacked("python", Path(__file__).with_name("probe"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,161 +35,152 @@ class SandboxLimits:
     memory_bytes: int = 1024 * _MEBIBYTE
     """Address space of each process."""
     file_bytes: int = 64 * _MEBIBYTE
-    """Of each file it writes, its output and its messages among them."""
+    """Of each file it writes, its messages among them."""
+    scratch_bytes: int = 128 * _MEBIBYTE
+    """Of all files that it writes."""
+    scratch_files: int = 10_000
     processes: int = 64
     open_files: int = 256
     output_bytes: int = 10 * _MEBIBYTE
     """Of the result."""
-    network: bool = True
-    """False needs the right to make a network namespace."""
-    user: str = ""
-    """Whom to run as, if the service is root: strongly advised then."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a process ended: ``output`` is what it left in its output file, None if there is none."""
-
-    status: int
-    output: bytes | None
-    messages: str
-    timed_out: bool = False
-    too_large: bool = False
 
 
 class Sandbox:
-    """Runs ``bundle_host.py`` under the limits. Raises SettingsError if the machine does not allow them."""
+    """Starts boxes. ``hidden`` is what no bundle may see, wherever it lies; ``scratch`` is for weak runs alone.
 
-    def __init__(self, limits: SandboxLimits | None = None, *, scratch: Path | None = None) -> None:
+    ``build`` are the walls that are tried.
+    """
+
+    def __init__(
+        self,
+        limits: SandboxLimits | None = None,
+        *,
+        isolation: Isolation = "full",
+        hidden: Sequence[Path] = (),
+        scratch: Path | None = None,
+        build: Sequence[str] = WALLS,
+    ) -> None:
         self.limits = limits or SandboxLimits()
-        self._scratch = scratch
-        self._ids = _ids_of(self.limits.user)
-        self._prefix = _namespaces(self.limits.network)
+        self._isolation = isolation
+        self._hidden = [str(path.absolute()) for path in hidden]
+        self._scratch = scratch or Path(tempfile.gettempdir())
+        self._build = build
+        self._walls: Walls | None = None
+        self._lock = threading.Lock()
 
-    @property
-    def contains_escapees(self) -> bool:
-        """Whether a kill also reaches processes that left their group: if it has a process namespace of its own."""
-        return bool(self._prefix)
+    async def started(
+        self,
+        unpacked: Unpacked,
+        deadline: float,
+        *,
+        network: bool = False,
+        on_end: Callable[[], None] = lambda: None,
+    ) -> Box:
+        """A box whose walls stand, with the code in it, which has not run yet. DeniedError if too few walls stand.
 
-    async def run(
-        self, kind: str, code: Path, call: Mapping[str, Any], *, seconds: float, environment: Mapping[str, str]
-    ) -> Ended:
-        """Run until it ends or ``seconds`` have passed; then it is dead, and its folder is gone."""
-        if self._ids is not None:
-            _check_reachable(code, self.limits.user, self._ids)
-        folder = await in_thread(HOUSEKEEPING, self._prepared, call)
+        With ``network`` it has a way out that somebody must answer at. ``on_end`` is called once: when the box is dead,
+        or if it does not come to one.
+        """
         try:
-            command = [*self._prefix, sys.executable, "-I", "-B", "-X", "utf8", str(_HOST), kind, str(code)]
-            process = await self._started(command, folder, environment)
-            timed_out = await _ended(process, seconds)
-            content, too_large = _read_output(folder / _OUTPUT, self.limits.output_bytes)
-            return Ended(process.returncode or 0, content, _tail(folder / "messages"), timed_out, too_large)
-        finally:
-            await in_thread(HOUSEKEEPING, shutil.rmtree, folder, ignore_errors=True)
+            walls = await self._walls_needed()
+            order = self._order(unpacked, walls.standing) | {"network": network and "network" in walls.standing}
+        except BaseException:
+            on_end()
+            raise
+        starting = asyncio.ensure_future(in_thread(HOUSEKEEPING, self._start, unpacked, order, deadline, on_end))
+        try:
+            box = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            await (await starting).end()  # nobody else knows of it
+            raise
+        try:
+            await box.ready(deadline)
+        except WallDownError as error:
+            await asyncio.shield(box.end())
+            raise refusal(Walls((), {error.wall: error.reason})) from None
+        except BaseException:
+            await asyncio.shield(box.end())
+            raise
+        return box
 
-    def _prepared(self, call: Mapping[str, Any]) -> Path:
-        """A folder with the question for the process, and a folder in it where the process may write."""
-        folder = Path(tempfile.mkdtemp(prefix="toolcrib-run-", dir=self._scratch))
-        work = folder / "work"
-        work.mkdir(mode=0o700)
-        question = {"limits": asdict(self.limits), "ids": self._ids, "call": call, "output": str(folder / _OUTPUT)}
-        with os.fdopen(os.open(folder / "question", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            json.dump(question, file)
-        if self._ids is not None:
-            folder.chmod(0o711)
-            os.chown(work, *self._ids)
-        return folder
+    async def _walls_needed(self) -> Walls:
+        walls = await in_thread(HOUSEKEEPING, self.walls) if self._walls is None else self._walls
+        if walls.lacking and self._isolation == "full":
+            raise refusal(walls)
+        return walls
 
-    async def _started(
-        self, command: Sequence[str], folder: Path, environment: Mapping[str, str]
-    ) -> asyncio.subprocess.Process:
-        work = folder / "work"
-        # Files instead of pipes: the limit on files bounds them, and nobody has to read along.
-        with (folder / "question").open("rb") as stdin, (folder / "messages").open("wb") as messages:
-            return await asyncio.create_subprocess_exec(
-                *command,
-                stdin=stdin,
-                stdout=messages,
-                stderr=messages,
-                cwd=work,
-                env=_environment(work) | dict(environment),
-                start_new_session=True,
-            )
+    def walls(self) -> Walls:
+        """Those that can be built here: found out once, by running a bundle behind them. Not on an event loop."""
+        with self._lock:
+            if self._walls is None:
+                self._walls = asyncio.run(self._probed())
+            return self._walls
 
+    def told(self) -> tuple[bool, str]:
+        """Whether bundles run here behind all the walls they need, and a sentence about it. Not on an event loop."""
+        walls = self.walls()
+        if not walls.lacking:
+            return True, f"bundles run behind these walls: {walls}"
+        if self._isolation == "full":
+            return False, refusal(walls).message
+        return False, f"bundles run, as bundle_isolation says, behind these walls alone: {walls}"
 
-async def _ended(process: asyncio.subprocess.Process, seconds: float) -> bool:
-    """Wait for it, or kill it: dead, with everything it started, when this returns. True past the deadline."""
-    try:
-        async with asyncio.timeout(seconds):
-            await process.wait()
-        return False
-    except TimeoutError:
-        return True
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await asyncio.shield(process.wait())
+    def sweep(self) -> int:
+        """Remove what weak runs, and those of older versions, left on the disk when they were killed."""
+        return sweep(self._scratch)
 
+    async def _probed(self) -> Walls:
+        """Build all of them; without the one that fails all the others, and so on."""
+        standing = list(self._build)
+        missing = {wall: "not asked for" for wall in WALLS if wall not in standing}
+        while True:
+            deadline = time.monotonic() + _PROBE_SECONDS
+            box = self._start(_PROBE, self._order(_PROBE, standing), deadline, lambda: None)
+            try:
+                await box.ready(deadline)
+                question = {"tool_id": "probe", "tool_data": {}, "command": "", "input": {}}
+                await box.tell(json.dumps(question).encode(), deadline)
+                answer = json.loads(await box.answer(deadline))
+            except WallDownError as error:
+                if error.wall not in standing:
+                    raise SettingsError(f"bundles cannot run here: {error.message}") from None
+                standing.remove(error.wall)
+                missing[error.wall] = error.reason
+                continue
+            except (EOFError, TimeoutError):
+                raise SettingsError(f"bundles cannot run here: {box.messages() or 'a probe ended at once'}") from None
+            finally:
+                await box.end()
+            if "error" in answer:
+                raise SettingsError(
+                    f"bundles cannot run here: Python at {sys.executable!r} cannot be used inside a sandbox: "
+                    f"{answer['error']['message']}"
+                )
+            return Walls(tuple(standing), missing)
 
-def _check_reachable(code: Path, user: str, ids: tuple[int, int]) -> None:
-    """Raises SettingsError if a folder on the way to the code is closed to the user who is to run it."""
-    for folder in code.parents:
-        found = folder.stat()
-        if not found.st_mode & 0o001 and found.st_uid != ids[0] and found.st_gid != ids[1]:
-            raise SettingsError(
-                f"bundles run as {user!r}, who cannot enter {str(folder)!r}; "
-                "open that folder to others (chmod o+x) or keep the data elsewhere"
-            )
+    def _start(self, unpacked: Unpacked, order: dict[str, Any], deadline: float, on_end: Callable[[], None]) -> Box:
+        ending = ExitStack()
+        ending.callback(on_end)
+        try:
+            if "mount" not in order["walls"]:
+                scratch = Scratch(self._scratch)
+                ending.callback(scratch.remove)
+                order |= {"code": str(scratch.with_code(Path(order["code"]))), "scratch": str(scratch.work)}
+            return Box(unpacked, order, deadline, orphans="process" not in order["walls"], on_end=ending.close)
+        except BaseException:
+            ending.close()
+            raise
 
-
-def _environment(work: Path) -> dict[str, str]:
-    return {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(work), "TMPDIR": str(work), "LANG": "C.UTF-8"}
-
-
-def _read_output(path: Path, limit: int) -> tuple[bytes | None, bool]:
-    """What is in the file, and whether it is too large. Not through a link, and not from a pipe."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return None, False
-    found = os.fstat(handle)
-    if not stat.S_ISREG(found.st_mode) or found.st_size > limit:
-        os.close(handle)
-        return None, stat.S_ISREG(found.st_mode)
-    with os.fdopen(handle, "rb") as file:
-        return file.read(limit), False
-
-
-def _tail(path: Path) -> str:
-    with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - 2000))
-        return file.read(2000).decode(errors="replace").strip()
-
-
-def _ids_of(user: str) -> tuple[int, int] | None:
-    if not user:
-        return None
-    import pwd
-
-    try:
-        found = pwd.getpwnam(user)
-    except KeyError:
-        raise SettingsError(f"there is no user {user!r} to run bundles as") from None
-    if os.getuid() != 0:
-        raise SettingsError(f"only root can run bundles as another user such as {user!r}")
-    return found.pw_uid, found.pw_gid
-
-
-@functools.cache
-def _namespaces(network: bool) -> tuple[str, ...]:
-    """The command that puts a process into namespaces of its own, empty if that is not allowed here."""
-    who = () if os.getuid() == 0 else ("--user", "--map-current-user")
-    prefix = ("unshare", *who, "--pid", "--fork", "--kill-child=KILL", *(() if network else ("--net",)), "--")
-    if shutil.which(prefix[0]) and not subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:
-        return prefix
-    if not network:
-        raise SettingsError(
-            "cannot disable the network for bundles: 'unshare --net' is not permitted; set TOOLCRIB_BUNDLE_NETWORK=true"
-        )
-    return ()
+    def _order(self, unpacked: Unpacked, walls: Sequence[str]) -> dict[str, Any]:
+        """What ``toolcrib_box`` is told to build."""
+        program = unpacked.kind == "program"
+        return {
+            "walls": list(walls),
+            "kind": unpacked.kind,
+            "program": unpacked.path.name if program else "",
+            "code": str(unpacked.path.parent if program else unpacked.path),
+            "hidden": self._hidden,
+            "limits": asdict(self.limits),
+            "scratch": "",
+            "network": False,
+        }

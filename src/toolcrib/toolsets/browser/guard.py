@@ -1,4 +1,4 @@
-"""The only way out of a guarded browser: a proxy on loopback that holds the address rules against every connection.
+"""The only way out of a guarded browser or bundle: a proxy that holds the address rules against every connection.
 
 Rules inside the browser miss what its request hooks miss: later hops of a redirect, WebSockets, service workers. A
 connection that is never made cannot be missed. Each accepted connection leads to one checked host and nowhere else.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import Callable, Mapping
+from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from toolcrib import AddressRules, DeniedError
@@ -22,17 +24,31 @@ _HOP_HEADERS = (b"proxy-connection:", b"connection:", b"proxy-authorization:", b
 
 
 class GuardProxy:
-    """An HTTP proxy for one session. ``on_refused(url, reason)`` hears of everything it turned away."""
+    """An HTTP proxy for one session. ``on_refused(url, reason)`` hears of everything it turned away.
 
-    def __init__(self, rules: AddressRules, on_refused: Callable[[str, str], None]) -> None:
+    What ``rules`` let through must be among what ``only`` lists too. Beyond ``most`` connections it hangs up.
+    """
+
+    def __init__(
+        self,
+        rules: AddressRules,
+        on_refused: Callable[[str, str], None] = lambda *_: None,
+        *,
+        only: AddressRules | None = None,
+        most: int = 1000,
+    ) -> None:
         self._rules = rules
+        self._only = only or AddressRules()
+        self._most = most
         self._on_refused = on_refused
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.address = ""
 
-    async def start(self) -> None:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=_HEAD_LIMIT)
+    async def start(self, listening: socket.socket | None = None) -> None:
+        """Serve on loopback, or at a socket that listens elsewhere, such as in another network namespace."""
+        where: dict[str, Any] = {"host": "127.0.0.1", "port": 0} if listening is None else {"sock": listening}
+        self._server = await asyncio.start_server(self._accept, limit=_HEAD_LIMIT, **where)
         self.address = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def close(self) -> None:
@@ -48,6 +64,9 @@ class GuardProxy:
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        if len(self._tasks) >= self._most:
+            writer.close()
+            return
         self._tasks.add(task)
         try:
             await self._serve(reader, writer)
@@ -89,6 +108,8 @@ class GuardProxy:
         """The addresses of the host, or why it may not be reached. The name is resolved once, so it cannot change."""
         if host == BROWSERS_OWN_HOST:
             return [], "the browser's own questions are not let out"
+        if refusal := self._only.refusal(host, port):
+            return [], refusal
         try:
             return await self._rules.resolve(host, port, asyncio.get_running_loop().getaddrinfo), ""
         except DeniedError as error:

@@ -1,0 +1,66 @@
+"""The sandbox that bundles run in and their way out of it, by the settings."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from toolcrib.core.addresses import AddressRules
+from toolcrib.settings import Settings
+
+if TYPE_CHECKING:
+    from toolcrib.adapters.runners.network import Proxies
+    from toolcrib.adapters.runners.sandbox import Sandbox
+
+_MOST_CONNECTIONS = 32
+"""Of one bundle at once."""
+
+
+def open_sandbox(settings: Settings) -> Sandbox:
+    """Nothing is started before the first run, or before its walls are asked for."""
+    from toolcrib.adapters.runners.sandbox import Sandbox
+
+    return Sandbox(isolation=settings.bundle_isolation, hidden=own_places(settings))
+
+
+def open_proxies(settings: Settings) -> Proxies | None:
+    """What answers at the way out of bundles that ask for the network; None if they get none."""
+    if not settings.bundle_network:
+        return None
+    from toolcrib.toolsets.browser.guard import GuardProxy
+
+    rules = AddressRules(
+        settings.allowed_addresses, (*settings.denied_addresses, *own_addresses(settings)), public_only=True
+    )
+    return lambda only: GuardProxy(rules, only=only, most=_MOST_CONNECTIONS)
+
+
+def own_addresses(settings: Settings) -> list[str]:
+    """Where the service itself listens, as it may be written: no bundle reaches it, whatever else it may reach."""
+    hosts = {"localhost", "127.0.0.0/8", "0.0.0.0/8", "[::1]", "[::]", _bracketed(settings.host)}
+    with suppress(OSError):
+        name = socket.gethostname()
+        hosts |= {_bracketed(str(entry[4][0]).partition("%")[0]) for entry in socket.getaddrinfo(name, None)}
+    own = [f"{host}:{settings.port}" for host in sorted(hosts)]
+    public = urlsplit(settings.public_url)
+    return [*own, public.netloc] if public.netloc else own
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def own_places(settings: Settings) -> list[Path]:
+    """What is the service's own on this machine's disk: no bundle sees it, even in a folder that they all see."""
+    files = [Path(unquote(urlsplit(url).path)) for url in (settings.store_url, settings.blobs_url)]
+    files += [Path(settings.env_file).expanduser(), *_configured(settings)]
+    beside = [other for file in files if file.is_file() for other in file.parent.glob(f"{file.name}*")]
+    return [settings.data_folder, *(file for file in files if file.is_dir() and file != Path("/")), *beside]
+
+
+def _configured(settings: Settings) -> list[Path]:
+    """The files that settings came from."""
+    return [Path(source) for source in set(settings.sources.values()) if Path(source).is_file()]

@@ -1,0 +1,3 @@
+from tests.support.bundles import bench, make_bench
+
+__all__ = ["bench", "make_bench"]
