@@ -29,6 +29,8 @@ PUBLIC = [
     "SafetyLevel",
     "SettingsError",
     "StorageFullError",
+    "StorageMissingError",
+    "StorageRefusedError",
     "StoreEntryError",
     "StoreError",
     "Tool",

@@ -101,6 +101,10 @@ class AuditLog(Audit, Protocol):
         """Keep what a backup holds, each event in its place; what is there already stays as it is."""
         ...
 
+    def ping(self) -> None:
+        """Write something that does not stay. Raises StoreError if events cannot be kept."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -310,7 +314,7 @@ class Store(Outbox, Protocol):
         ...
 
     def ping(self) -> None:
-        """Raises StoreError if the store cannot be reached or written."""
+        """Write something that does not stay. Raises StoreError if the store cannot be reached or written."""
         ...
 
     def close(self) -> None: ...
@@ -323,11 +327,24 @@ class Blobs(Protocol):
     remote: bool
 
     def put(self, key: str, source: BinaryIO) -> None:
-        """Store the bytes under ``key``. The same key again is a no-op: keys are digests."""
+        """Write the bytes under ``key``, whole or not at all, also if something is there: it is then as new."""
         ...
 
     def open(self, key: str) -> Iterator[bytes] | None:
         """The bytes in pieces, or None if there is no such key."""
+        ...
+
+    def holds(self, key: str) -> bool: ...
+
+    def copy(self, key: str, to: str) -> bool:
+        """The same bytes under another key too, as new there; False if there is no such key."""
+        ...
+
+    def move(self, key: str, to: str) -> bool:
+        """The bytes under another key, as new there; False if there is no such key.
+
+        They are under one of the two keys at every moment, and under both for a while if the move takes two steps.
+        """
         ...
 
     def link(self, key: str, *, seconds: int = 3600) -> str | None:
@@ -338,10 +355,10 @@ class Blobs(Protocol):
         """Remove. An unknown key is a no-op."""
         ...
 
-    def keys(self) -> Iterator[tuple[str, float]]:
-        """Every key and when it was written."""
+    def keys(self, folder: str = "") -> Iterator[tuple[str, float]]:
+        """Every key, or every key below a folder, and when it was written."""
         ...
 
     def ping(self) -> None:
-        """Raises StoreError if blobs cannot be read or written here."""
+        """Write something that does not stay. Raises StoreError that says why blobs cannot be read or written here."""
         ...

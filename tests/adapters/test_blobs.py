@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import os
 import time
 import urllib.error
 import urllib.request
@@ -13,7 +14,7 @@ from tests.support.s3 import S3Server
 from tests.support.waiting import wait_until
 
 from toolcrib.adapters.blobs import S3Credentials, open_blobs
-from toolcrib.core.errors import SettingsError, StoreError
+from toolcrib.core.errors import SettingsError, StorageMissingError, StorageRefusedError, StoreError
 from toolcrib.ports import Blobs
 
 BIG = bytes(range(256)) * 4096 * 20  # 20 MiB: more than one part
@@ -77,6 +78,8 @@ def test_blobs_that_are_there_answer_a_ping(blobs: Blobs) -> None:
     blobs.ping()
     blobs.put("x", io.BytesIO(b"1"))
     blobs.ping()
+    blobs.ping()
+    assert set(dict(blobs.keys())) == {"x"}  # nothing piles up
 
 
 @pytest.mark.parametrize("key", ["../x", "a/../b", "/etc/passwd", "", "a//b", "a\\b", "a\0b", "./a"])
@@ -108,6 +111,33 @@ class Torn(io.RawIOBase):
 
     def tell(self) -> int:
         return 0
+
+
+def test_a_blob_can_be_moved_and_copied_and_is_as_new_there(blobs: Blobs) -> None:
+    blobs.put("sha256/ab/abc", io.BytesIO(b"hello"))
+    written = dict(blobs.keys())["sha256/ab/abc"]
+    assert blobs.move("sha256/ab/abc", "trash/ab/1")
+    assert (blobs.holds("sha256/ab/abc"), blobs.holds("trash/ab/1")) == (False, True)
+    assert blobs.copy("trash/ab/1", "sha256/ab/abc")
+    assert read(blobs, "sha256/ab/abc") == read(blobs, "trash/ab/1") == b"hello"
+    assert min(dict(blobs.keys()).values()) >= written
+    assert [key for key, _ in blobs.keys("trash")] == ["trash/ab/1"]
+    assert list(blobs.keys("nothing")) == []
+
+
+def test_what_is_missing_is_neither_moved_nor_copied(blobs: Blobs) -> None:
+    assert not blobs.holds("x")
+    assert not blobs.move("x", "trash/x")
+    assert not blobs.copy("x", "trash/x")
+    assert list(blobs.keys()) == []
+
+
+def test_a_move_leaves_nothing_of_an_old_age_behind(tmp_path: Path) -> None:
+    blobs = open_blobs(f"file://{tmp_path}/blobs")
+    blobs.put("x", io.BytesIO(b"1"))
+    os.utime(tmp_path / "blobs" / "x", (0, 0))
+    blobs.move("x", "trash/x")
+    assert dict(blobs.keys())["trash/x"] > 0
 
 
 def test_half_a_put_leaves_nothing(blobs: Blobs) -> None:
@@ -160,7 +190,7 @@ def test_a_missing_bucket_is_named_with_the_way_out(s3_server: S3Server) -> None
     if s3_server.kind == "ceph":  # SeaweedFS makes the bucket instead
         calls.append(lambda: blobs.put("x", io.BytesIO(b"1")))
     for call in calls:
-        with pytest.raises(StoreError, match="'s3://nobody-made-this' does not exist; create it"):
+        with pytest.raises(StorageMissingError, match="'s3://nobody-made-this' does not exist; create it"):
             call()
 
 
@@ -238,6 +268,6 @@ def test_a_prefix_keeps_to_itself(s3_server: S3Server) -> None:
 def test_wrong_credentials_are_a_store_error_without_the_secret(s3_server: S3Server) -> None:
     url = f"s3://{s3_server.create_bucket()}?endpoint={s3_server.endpoint}"
     blobs = open_blobs(url, S3Credentials(s3_server.access_key, "not-the-secret"))
-    with pytest.raises(StoreError) as caught:
-        blobs.put("x", io.BytesIO(b"1"))
+    with pytest.raises(StorageRefusedError, match="TOOLCRIB_S3_SECRET_ACCESS_KEY") as caught:
+        blobs.ping()
     assert "not-the-secret" not in str(caught.value)

@@ -51,7 +51,7 @@ class Forger:
 
     def _field(self, right: int, bits: int, odds: float = 0.12) -> int:
         value = self.random.choice(_ODD) if self.random.random() < odds else right
-        return value & (2**bits - 1)
+        return value % (1 << bits)
 
     def _member(self, offset: int) -> tuple[bytes, bytes]:
         name = self.random.choice((*_NAMES, self.random.randbytes(3)))

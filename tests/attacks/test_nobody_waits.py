@@ -88,6 +88,9 @@ class HangingStore:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
+    def close(self) -> None:
+        self._store.close()
+
     def query(self, where: Filter, *, limit: int | None = None, after: str | None = None) -> list[Record]:
         if "slow" in repr(where):
             assert self.may_go_on.wait(PATIENCE)
@@ -96,6 +99,11 @@ class HangingStore:
 
 async def test_slow_queries_of_one_reader_hold_up_nobody_else(address: str, tmp_path: Path):
     hanging = HangingStore(open_store(address))
+    with contextlib.closing(hanging):
+        await _attacked_by_slow_queries(hanging, address, tmp_path)
+
+
+async def _attacked_by_slow_queries(hanging: HangingStore, address: str, tmp_path: Path) -> None:
     async with served(address, tmp_path, kept={"store": hanging}) as service:
         attacker, reader = await service.as_role("reader", "mallory"), await service.as_role("reader", "ada")
         service.system.catalogue.publish(ToolSpec(name="a", description="A tool.", tags=("web",)))

@@ -187,8 +187,8 @@ async def test_an_uploaded_bundle_runs_and_goes(settings: Settings, tmp_path: Pa
     assert await catalogue.tool("sum").execute({"a": 1, "b": 2}) == {"sum": 3}
     assert list((settings.data_folder / "unpacked").iterdir())
     catalogue.delete("sum")
-    assert list(blobs.keys()) == []
     assert list((settings.data_folder / "unpacked").iterdir()) == []
+    assert len(list(blobs.keys())) == 1  # the code is the collector's
     refusing = settings.with_changes("test", run_bundles=False)
     catalogue.restore("sum", 1)
     catalogue.close()

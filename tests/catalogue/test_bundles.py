@@ -1,20 +1,20 @@
 """An upload from the file to the catalogue: in which order, and what a bad moment leaves behind."""
 
 import io
-import os
-import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pytest
 from tests.support.archives import SPEC, bundle, python_code
+from tests.support.blobs import WatchedBlobs
 
 from toolcrib.adapters.audit.memory import MemoryAudit
 from toolcrib.adapters.blobs import open_blobs
 from toolcrib.adapters.stores.memory import MemoryStore
-from toolcrib.catalogue.bundles import collect_orphans, ingest, remove_bundle
+from toolcrib.catalogue.bundles import ingest
 from toolcrib.catalogue.catalogue import Catalogue
+from toolcrib.catalogue.code import open_code
+from toolcrib.catalogue.collecting import GRACE_SECONDS, Collected, collect
 from toolcrib.catalogue.entries import Entry
 from toolcrib.core.errors import (
     DeniedError,
@@ -24,7 +24,8 @@ from toolcrib.core.errors import (
     ToolValidationError,
 )
 from toolcrib.formats.bundle import blob_key, bundle_digest, bundle_link
-from toolcrib.ports import Blobs, Decision, PolicyRequest
+from toolcrib.ports import Decision, PolicyRequest
+from toolcrib.surfaces.http.bodies import Limits
 
 NAME = SPEC["tool_id"]
 
@@ -34,8 +35,10 @@ class Shop:
 
     def __init__(self, folder: Path, **options: Any) -> None:
         self.folder = folder
-        self.blobs = Watched(open_blobs(f"file://{folder}/blobs"))
-        self.catalogue = Catalogue(MemoryStore(), cleanups=[remove_bundle(self.blobs)], **options)
+        self.puts: list[str] = []
+        self.ages: dict[str, float] = {}
+        self.blobs = WatchedBlobs(open_blobs(f"file://{folder}/blobs"), self._note, age=self.ages.get)
+        self.catalogue = Catalogue(MemoryStore(), **options)
 
     def upload(self, content: bytes, catalogue: Catalogue | None = None, **options: Any) -> Entry:
         path = self.folder / "upload.zip"
@@ -51,32 +54,15 @@ class Shop:
     def kept(self) -> set[str]:
         return set(dict(self.blobs.keys()))
 
+    def collect(self, *, later: bool = False) -> Collected:
+        """``later``: when all that is there now has been there for longer than the grace."""
+        if later:
+            self.ages |= dict.fromkeys(self.kept(), 0.0)
+        return collect(self.blobs, self.catalogue.store)
 
-class Watched:
-    remote = False
-
-    def __init__(self, inner: Blobs) -> None:
-        self.inner = inner
-        self.puts: list[str] = []
-
-    def put(self, key: str, source: BinaryIO) -> None:
-        self.puts.append(key)
-        self.inner.put(key, source)
-
-    def open(self, key: str) -> Iterator[bytes] | None:
-        return self.inner.open(key)
-
-    def ping(self) -> None:
-        self.inner.ping()
-
-    def link(self, key: str, *, seconds: int = 3600) -> str | None:
-        return self.inner.link(key, seconds=seconds)
-
-    def delete(self, key: str) -> None:
-        self.inner.delete(key)
-
-    def keys(self) -> Iterator[tuple[str, float]]:
-        return self.inner.keys()
+    def _note(self, what: str, key: str) -> None:
+        if what == "put" and key.startswith("sha256/"):
+            self.puts.append(key)
 
 
 @pytest.fixture
@@ -105,10 +91,10 @@ def test_a_link_in_the_spec_is_replaced(shop: Shop) -> None:
 
 def test_a_duplicate_is_noticed_before_any_blob_is_touched(shop: Shop) -> None:
     shop.upload(bundle(code=python_code("first = 1\n")))
-    before = list(shop.blobs.puts)
+    before = list(shop.puts)
     with pytest.raises(ToolExistsError):
         shop.upload(bundle(code=python_code("second = 2\n")))
-    assert shop.blobs.puts == before
+    assert shop.puts == before
     assert len(shop.kept()) == 1
 
 
@@ -130,7 +116,7 @@ def test_replacing_keeps_the_old_code_for_the_history(shop: Shop) -> None:
     second = shop.upload(bundle(code=python_code("second = 2\n")), replace=True)
     assert first.spec.binding != second.spec.binding
     assert len(shop.kept()) == 2
-    assert collect_orphans(shop.blobs, shop.catalogue.store, older_than=-10) == []
+    assert shop.collect(later=True) == Collected([], [], [])
     restored = shop.catalogue.restore(NAME, 1)
     digest = bundle_digest(restored.spec.binding.source_code_link)
     assert b"".join(shop.blobs.open(blob_key(digest or "")) or ()) == python_code("first = 1\n")
@@ -151,7 +137,7 @@ def test_replacing_keeps_the_old_code_for_the_history(shop: Shop) -> None:
 def test_a_wrong_bundle_leaves_nothing(shop: Shop, content: bytes, error: type[Exception]) -> None:
     with pytest.raises(error):
         shop.upload(content)
-    assert (shop.blobs.puts, len(shop.catalogue)) == ([], 0)
+    assert (shop.puts, len(shop.catalogue)) == ([], 0)
 
 
 class Refusing:
@@ -161,10 +147,15 @@ class Refusing:
         return Decision(False, "not today")
 
 
-def test_a_refused_upload_leaves_no_blob(tmp_path: Path) -> None:
+def test_the_code_of_a_refused_upload_goes_when_it_is_old(tmp_path: Path) -> None:
     shop = Shop(tmp_path, policy=Refusing())
     with pytest.raises(DeniedError, match="not today"):
         shop.upload(bundle())
+    (key,) = shop.kept()  # and no reference
+    assert shop.collect() == Collected([], [], [])
+    assert shop.kept() == {key}
+    assert len(shop.collect(later=True).trashed) == 1
+    assert len(shop.collect(later=True).removed) == 1
     assert shop.kept() == set()
 
 
@@ -173,25 +164,29 @@ def test_a_refused_upload_does_not_take_another_tools_code_along(shop: Shop) -> 
     refusing = Catalogue(shop.catalogue.store, policy=Refusing())
     with pytest.raises(DeniedError):
         shop.upload(bundle(spec={**SPEC, "tool_id": "twin"}), refusing)
+    assert shop.collect(later=True) == Collected([], [], [])
     assert len(shop.kept()) == 1
 
 
-def test_a_refused_upload_leaves_the_code_that_was_published_meanwhile_under_another_address(shop: Shop) -> None:
-    class RefusingLate(Refusing):
+def test_an_upload_under_way_keeps_its_code_from_the_collector(shop: Shop) -> None:
+    collected: list[Collected] = []
+
+    class Collecting(Refusing):
         def decide(self, request: PolicyRequest) -> Decision:
-            link = request.spec["binding"]["source_code_link"].replace("tools.example.org", "old.example.org")
-            twin = {"name": "twin", "description": "d", "binding": {"source_code_link": link}}
-            shop.catalogue.publish(twin)
-            return super().decide(request)
+            shop.ages |= {key: 0.0 for key in shop.kept() if key.startswith("sha256/")}
+            collected.append(shop.collect())
+            return Decision(True)
 
-    with pytest.raises(DeniedError):
-        shop.upload(bundle(), Catalogue(shop.catalogue.store, policy=RefusingLate()))
+    shop.upload(bundle(), Catalogue(shop.catalogue.store, policy=Collecting()))
+    assert collected == [Collected([], [], [])]
     assert len(shop.kept()) == 1
 
 
-def test_a_store_that_fails_leaves_an_orphan_that_is_collected_when_it_is_old(
+def test_a_store_that_fails_leaves_a_reference_that_counts_for_a_while(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Nobody knows whether the record was written: it may turn up yet."""
+
     def fail(*args: object) -> None:
         raise StoreError("the disk is full")
 
@@ -199,56 +194,44 @@ def test_a_store_that_fails_leaves_an_orphan_that_is_collected_when_it_is_old(
         patch.setattr(shop.catalogue.store, "commit", fail)
         with pytest.raises(StoreError):
             shop.upload(bundle(code=python_code("orphan = 1\n")))
-    shop.upload(bundle(code=python_code("kept = 1\n")))
-    assert len(shop.kept()) == 2
-
-    def collect(now: float) -> list[str]:
-        return collect_orphans(shop.blobs, shop.catalogue.store, older_than=3600, clock=lambda: now)
-
-    now = time.time()
-    assert collect(now) == []
-    assert len(collect(now + 7200)) == 1
-    link = shop.catalogue.get(NAME).binding.source_code_link
-    assert shop.kept() == {blob_key(bundle_digest(link) or "")}
+    (key,) = (key for key in shop.kept() if key.startswith("sha256/"))
+    shop.ages[key] = 0.0  # the code was there before
+    assert shop.collect() == Collected([], [], [])
+    assert len(shop.collect(later=True).trashed) == 1
+    assert {key.partition("/")[0] for key in shop.kept()} == {"trash"}  # the reference is gone too
 
 
-def test_an_upload_renews_the_age_of_an_old_orphan(shop: Shop) -> None:
-    """Otherwise the collector could take the code between the upload's blob and its record."""
+def test_the_grace_is_longer_than_any_upload() -> None:
+    assert Limits(0, 0).upload_seconds * 10 < GRACE_SECONDS
+
+
+def test_the_code_stays_until_the_last_tool_that_has_it_is_gone_and_old(shop: Shop) -> None:
     shop.upload(bundle())
-    for path in (shop.folder / "blobs").rglob("*"):
-        os.utime(path, (0, 0))
-    ((key, before),) = shop.blobs.keys()
-    shop.upload(bundle(), replace=True)
-    assert dict(shop.blobs.keys())[key] > before
-
-
-def test_the_code_goes_with_the_last_tool_that_has_it(shop: Shop) -> None:
-    shop.upload(bundle())
-    shop.upload(bundle(spec={**SPEC, "tool_id": "twin"}))
-    assert len(shop.kept()) == 1
+    link = shop.upload(bundle(spec={**SPEC, "tool_id": "twin"})).spec.binding.source_code_link
+    digest = bundle_digest(link) or ""
     shop.catalogue.delete(NAME)
-    assert len(shop.kept()) == 1
+    assert shop.collect(later=True) == Collected([], [], [])
     shop.catalogue.delete("twin")
+    assert shop.collect(later=True) == Collected([digest], [], [])
+    assert b"".join(open_code(shop.blobs, digest) or ()) == python_code()  # it is found in the trash
+    assert shop.collect() == Collected([], [], [])
+    assert shop.collect(later=True) == Collected([], [], [digest])
+    assert open_code(shop.blobs, digest) is None
     assert shop.kept() == set()
 
 
-def test_code_that_vanished_during_the_upload_is_put_again(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    publish = shop.catalogue.publish
-
-    def publish_while_another_deletes(*args: Any, **kwargs: Any) -> Entry:
-        entry = publish(*args, **kwargs)
-        for key in shop.kept():
-            shop.blobs.delete(key)
-        return entry
-
-    monkeypatch.setattr(shop.catalogue, "publish", publish_while_another_deletes)
-    entry = shop.upload(bundle())
-    digest = bundle_digest(entry.spec.binding.source_code_link) or ""
-    assert b"".join(shop.blobs.open(blob_key(digest)) or ()) == python_code()
+def test_code_that_is_needed_again_comes_back_from_the_trash(shop: Shop) -> None:
+    digest = bundle_digest(shop.upload(bundle()).spec.binding.source_code_link) or ""
+    shop.catalogue.delete(NAME)
+    shop.collect(later=True)
+    shop.catalogue.restore(NAME, 1)
+    assert shop.collect(later=True) == Collected([], [digest], [])
+    assert shop.kept() == {blob_key(digest)}
 
 
 def test_leftovers_of_a_crash_while_writing_a_blob_are_collected(shop: Shop) -> None:
     shop.blobs.put(".incoming/0123", io.BytesIO(b"half"))
-    orphans = collect_orphans(shop.blobs, shop.catalogue.store, older_than=60, clock=lambda: time.time() + 3600)
-    assert orphans == [".incoming/0123"]
-    assert shop.blobs.open(".incoming/0123") is None
+    shop.collect()
+    assert shop.kept() == {".incoming/0123"}
+    shop.collect(later=True)
+    assert shop.kept() == set()

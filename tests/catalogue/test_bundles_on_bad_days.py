@@ -10,8 +10,8 @@ import pytest
 
 from toolcrib.adapters.blobs import open_blobs
 from toolcrib.adapters.stores.sqlite import SqliteStore
-from toolcrib.catalogue.bundles import collect_orphans
 from toolcrib.catalogue.catalogue import Catalogue
+from toolcrib.catalogue.collecting import GRACE_SECONDS, collect
 from toolcrib.formats.bundle import blob_key, bundle_digest
 
 UPLOADS = """
@@ -51,7 +51,8 @@ def test_everything_acknowledged_is_there_and_complete_after_kill_9(tmp_path: Pa
         digest = bundle_digest(catalogue.get(f"tool{number}").binding.source_code_link) or ""
         assert hashlib.sha256(b"".join(blobs.open(blob_key(digest)) or ())).hexdigest() == digest
     assert len(acknowledged) >= 62
-    collect_orphans(blobs, store, older_than=0, clock=lambda: time.time() + 60)
+    collect(blobs, store, clock=lambda: time.time() + 2 * GRACE_SECONDS)
+    collect(blobs, store, clock=lambda: time.time() + 4 * GRACE_SECONDS)
     kept = {blob_key(bundle_digest(spec.binding.source_code_link) or "") for spec in catalogue}
     assert set(dict(blobs.keys())) == kept
     print(f"{len(acknowledged)} acknowledged, {len(kept)} kept, 4 kills")

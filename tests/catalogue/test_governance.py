@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from tests.support.receiver import Receiver
 
 from toolcrib.adapters.audit.memory import MemoryAudit
 from toolcrib.adapters.stores.memory import MemoryStore
-from toolcrib.bootstrap import open_audit, open_blobs, open_catalogue, open_outbox, open_policy
+from toolcrib.bootstrap import open_audit, open_catalogue, open_outbox, open_policy
 from toolcrib.catalogue import Catalogue
 from toolcrib.core.errors import (
     DeniedError,
@@ -28,7 +27,6 @@ from toolcrib.core.errors import (
 )
 from toolcrib.core.json import MASK
 from toolcrib.core.spec import ToolSpec
-from toolcrib.formats.bundle import blob_key
 from toolcrib.ports import AuditEvent, AuditLog, Decision, PolicyRequest, Record
 from toolcrib.settings import Settings
 
@@ -346,16 +344,16 @@ Catalogue(SqliteStore(sys.argv[1]), cleanups=[lambda gone: os._exit(9)]).delete(
 def test_a_process_that_dies_between_the_deletion_and_the_cleanup(tmp_path: Path, settings: Settings) -> None:
     given = settings.with_changes("test", blobs=f"file://{tmp_path}/blobs")
     url = f"sqlite://{tmp_path}/tools.db"
-    blobs = open_blobs(given)
-    blobs.put(blob_key("a" * 64), io.BytesIO(b"code"))
+    unpacked = given.data_folder / "unpacked" / ("a" * 64)
+    unpacked.mkdir(parents=True)
     catalogue = open_catalogue(url, given)
     catalogue.publish(spec(**BOUND))
     catalogue.close()
     dead = subprocess.run([sys.executable, "-c", DYING, str(tmp_path / "tools.db")], check=False)
     assert dead.returncode == 9
-    assert list(blobs.keys())
+    assert unpacked.exists()
     again = open_catalogue(url, given)
     assert "weather" not in again
-    assert list(blobs.keys()) == []
+    assert not unpacked.exists()
     assert again.store.outbox() == []
     again.close()

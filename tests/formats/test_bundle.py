@@ -18,7 +18,8 @@ from toolcrib.core.errors import InvalidBundleError
 from toolcrib.formats.archives import Archive, ArchiveLimits
 from toolcrib.formats.bundle import Bundle, BundleLimits, blob_key, bundle_digest, bundle_link, read_bundle
 
-SMALL = BundleLimits(ArchiveLimits(max_bytes=1_000_000, max_members=50, max_ratio=100), 10_000, 10_000)
+FEW = ArchiveLimits(max_bytes=1_000_000, max_members=50, max_ratio=100)
+SMALL = BundleLimits(FEW, 10_000, 10_000, code=FEW)
 
 
 def read(content: bytes, limits: BundleLimits | None = None) -> Bundle:

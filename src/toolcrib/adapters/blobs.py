@@ -8,8 +8,10 @@ memory:
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
+import shutil
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,24 +20,35 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import parse_qsl, urlsplit
 
-from toolcrib.adapters.files import file_path, make_folder, narrow, sync
-from toolcrib.core.errors import MissingDependencyError, SettingsError, StoreError
+from toolcrib.adapters.files import file_path, make_folder, narrow, sync, try_writing
+from toolcrib.core.errors import (
+    MissingDependencyError,
+    SettingsError,
+    StorageFullError,
+    StorageMissingError,
+    StorageRefusedError,
+    StoreError,
+    disk_error,
+)
 from toolcrib.ports import Blobs
 
 try:
     import obstore
-    from obstore.exceptions import BaseError, NotFoundError
+    from obstore.exceptions import BaseError, NotFoundError, PermissionDeniedError, UnauthenticatedError
     from obstore.store import LocalStore, MemoryStore, ObjectStore, S3Store
 except ImportError as error:
     raise MissingDependencyError("obstore", extra="s3") from error
 
 _KEY = re.compile(r"[A-Za-z0-9._-]{1,128}(/[A-Za-z0-9._-]{1,128}){0,7}")
 _PART_BYTES = 8 * 1024 * 1024
+_PIECE_BYTES = 1024 * 1024
 _STAGING = ".incoming"
 _MISSING = (NotFoundError, FileNotFoundError)
+_REFUSED = (PermissionDeniedError, UnauthenticatedError, PermissionError)
 _NO_BUCKET = "<Code>NoSuchBucket</Code>"
-_NOBODY = ".ping"
-"""A key that no blob has: asking for it shows that the store answers."""
+_NO_ROOM = re.compile(r"os error (28|122)\b|<Code>\w*(QuotaExceeded|InsufficientStorage|StorageFull)\w*</Code>|\b507\b")
+_PROBE = ".ping"
+"""No blob has this key: it is written to see that blobs can be, over and over, and never listed."""
 _S3_OPTIONS = frozenset({"endpoint", "region", "public_endpoint"})
 
 
@@ -61,7 +74,7 @@ def open_blobs(url: str, credentials: S3Credentials | None = None) -> Blobs:
 
 
 class ObjectBlobs:
-    """Any object store. A second ``put`` of a key writes it again, which renews its age for the orphan collector."""
+    """Any object store. A second ``put`` of a key writes it again, so it proves that the bytes are there."""
 
     remote = False
 
@@ -83,6 +96,28 @@ class ObjectBlobs:
                 return None
         return self._pieces(found)
 
+    def holds(self, key: str) -> bool:
+        with self._complaints():
+            try:
+                obstore.head(self._store, _checked(key))
+            except _MISSING:
+                return False
+        return True
+
+    def copy(self, key: str, to: str) -> bool:
+        with self._complaints():
+            try:
+                obstore.copy(self._store, _checked(key), _checked(to))
+            except _MISSING:
+                return False
+        return True
+
+    def move(self, key: str, to: str) -> bool:
+        moved = self.copy(key, to)
+        if moved:
+            self.delete(key)
+        return moved
+
     def link(self, key: str, *, seconds: int = 3600) -> str | None:  # noqa: ARG002 - nobody else can read our memory
         return None
 
@@ -90,14 +125,16 @@ class ObjectBlobs:
         with self._complaints(), contextlib.suppress(*_MISSING):
             obstore.delete(self._store, _checked(key))
 
-    def keys(self) -> Iterator[tuple[str, float]]:
+    def keys(self, folder: str = "") -> Iterator[tuple[str, float]]:
         with self._complaints():
-            for batch in obstore.list(self._store):
+            for batch in obstore.list(self._store, _checked(folder) if folder else None):
                 for entry in batch:
-                    yield entry["path"], entry["last_modified"].timestamp()
+                    if entry["path"] != _PROBE:
+                        yield entry["path"], entry["last_modified"].timestamp()
 
     def ping(self) -> None:
-        self.open(_NOBODY)
+        self.open(_PROBE)  # some servers make a missing bucket when something is put there
+        self.put(_PROBE, io.BytesIO(b"ping"))
 
     def _pieces(self, found: obstore.GetResult) -> Iterator[bytes]:
         with self._complaints():
@@ -109,12 +146,26 @@ class ObjectBlobs:
         try:
             yield
         except (BaseError, OSError) as error:
-            if _NO_BUCKET in str(error):
-                raise StoreError(
-                    f"the bucket of {self._where!r} does not exist; create it, or name another one in TOOLCRIB_BLOBS"
-                ) from None
-            reason = str(error).partition("\n")[0]
-            raise StoreError(f"the blob store at {self._where!r} failed: {reason:.300}") from error
+            raise _complaint(self._where, error) from error
+
+
+def _complaint(where: str, error: Exception) -> StoreError:
+    if isinstance(error, OSError) and error.errno is not None:  # obstore has some without a number
+        return disk_error(f"the blob store at {where!r} failed", error)
+    text = str(error)
+    if _NO_BUCKET in text:
+        return StorageMissingError(
+            f"the bucket of {where!r} does not exist; create it, or name another one in TOOLCRIB_BLOBS"
+        )
+    reason = text.partition("\n")[0]
+    if _NO_ROOM.search(text):
+        return StorageFullError(f"the blob store at {where!r} is full: {reason:.300}")
+    if isinstance(error, _REFUSED):
+        return StorageRefusedError(
+            f"the blob store at {where!r} refuses our keys; check TOOLCRIB_S3_ACCESS_KEY_ID and "
+            f"TOOLCRIB_S3_SECRET_ACCESS_KEY: {reason:.300}"
+        )
+    return StoreError(f"the blob store at {where!r} failed: {reason:.300}")
 
 
 class FolderBlobs(ObjectBlobs):
@@ -134,26 +185,60 @@ class FolderBlobs(ObjectBlobs):
 
     def put(self, key: str, source: BinaryIO) -> None:
         final = self._folder / _checked(key)
+        staged = self._folder / _STAGING / uuid.uuid4().hex
+        with self._complaints():
+            make_folder(staged.parent)
+            try:
+                with os.fdopen(os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                    shutil.copyfileobj(source, file, _PIECE_BYTES)
+                    file.flush()
+                    os.fsync(file.fileno())
+                make_folder(final.parent)
+                staged.replace(final)
+            except BaseException:
+                staged.unlink(missing_ok=True)
+                raise
+            self._sync_above(final)
+
+    def copy(self, key: str, to: str) -> bool:
         with self._complaints():
             try:
-                os.utime(final)
-                return
+                with (self._folder / _checked(key)).open("rb") as source:
+                    self.put(to, source)
             except FileNotFoundError:
-                pass
-            staged = f"{_STAGING}/{uuid.uuid4().hex}"
+                return False
+        return True
+
+    def move(self, key: str, to: str) -> bool:
+        source, target = self._folder / _checked(key), self._folder / _checked(to)
+        with self._complaints():
+            make_folder(target.parent)
             try:
-                obstore.put(self._store, staged, source, chunk_size=_PART_BYTES, max_concurrency=2)
-                sync(self._folder / staged)
-                obstore.rename(self._store, staged, key)
-            except BaseException:
-                (self._folder / staged).unlink(missing_ok=True)
-                raise
-            for folder in final.relative_to(self._folder).parents:
-                sync(self._folder / folder)
+                os.utime(source)  # before: what is renamed is at no moment older than it should be
+                source.rename(target)
+            except FileNotFoundError:
+                return False
+            self._sync_above(target)
+            sync(source.parent)
+        return True
+
+    def keys(self, folder: str = "") -> Iterator[tuple[str, float]]:
+        above = self._folder / _checked(folder) if folder else self._folder
+        for parent, _, names in os.walk(above):
+            for name in names:
+                path = Path(parent, name)
+                with contextlib.suppress(FileNotFoundError):  # gone since the folder was read
+                    yield path.relative_to(self._folder).as_posix(), path.stat().st_mtime
 
     def ping(self) -> None:
-        if not os.access(self._folder, os.R_OK | os.W_OK | os.X_OK):
-            raise StoreError(f"the folder {str(self._folder)!r} cannot hold blobs: it is gone or cannot be written")
+        if not self._folder.is_dir():
+            raise StorageMissingError(f"the folder {str(self._folder)!r} cannot hold blobs: it is gone")
+        with self._complaints():
+            try_writing(self._folder)
+
+    def _sync_above(self, path: Path) -> None:
+        for folder in path.relative_to(self._folder).parents:
+            sync(self._folder / folder)
 
 
 class BucketBlobs(ObjectBlobs):

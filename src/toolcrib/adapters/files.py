@@ -7,6 +7,7 @@ import os
 import secrets
 import stat
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 from toolcrib.core.errors import SettingsError
 
 _POLL_SECONDS = 0.01
+_PROBE_BYTES = 64 * 1024
 _FILE, _FOLDER = 0o600, 0o700
 _OTHERS = 0o077
 _log = logging.getLogger("toolcrib")
@@ -53,7 +55,7 @@ def narrow(*paths: Path, but: Path | None = None) -> None:
     """
     narrowed = [closed for path in paths for closed in _narrowed(path, but)]
     if narrowed:
-        _log.warning(
+        _log.info(
             "closed to other users what they could open: %d files and folders, such as %r",
             len(narrowed), str(narrowed[0]),
         )  # fmt: skip
@@ -129,6 +131,13 @@ def append_file(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
     if is_new:
         sync(path.parent)
+
+
+def try_writing(folder: Path) -> None:
+    """Write something to the disk of ``folder``, of which nothing stays. Raises OSError if it cannot be done."""
+    with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+        file.write(b"\0" * _PROBE_BYTES)
+        os.fsync(file.fileno())
 
 
 def sync(path: Path) -> None:

@@ -16,7 +16,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from toolcrib.core.errors import MissingDependencyError, StoreError
+from toolcrib.core.errors import MissingDependencyError, StorageFullError, StorageRefusedError, StoreError
 from toolcrib.core.query.budget import BUDGET
 
 try:
@@ -46,6 +46,9 @@ DEFAULT_DATABASE = "toolcrib"
 _DURABLE = WriteConcern("majority", j=True)
 _TRY_MS = 500
 _NAMESPACE_EXISTS = 48
+_NO_ROOM_CODES = frozenset({14031})
+_REFUSED_CODES = frozenset({13, 18})
+_PINGS = "pings"
 _FIRST_CONTACT_SECONDS = 3.0
 _NO_MEMBERS = frozenset({"Standalone", "RSGhost"})
 """How the driver calls a server without ``--replSet``, and one with it that nobody has initiated."""
@@ -138,9 +141,10 @@ class MongoConnection:
                 raise
 
     def ping(self) -> None:
-        """Raises StoreError if no primary answers."""
+        """Raises StoreError if a majority does not take a write at once. It writes one document, over and over."""
         try:
             self._check_member()
+            self.database[_PINGS].replace_one({"_id": "ping"}, {"at": time.time()}, upsert=True)
         except PyMongoError as error:
             raise self._failure(error) from error
 
@@ -171,7 +175,7 @@ class MongoConnection:
             return self._no_member()
         reason = error.details.get("errmsg") if isinstance(error, OperationFailure) and error.details else None
         text = str(reason or error).split(", Timeout:")[0].strip()
-        return StoreError(f"the MongoDB store failed: {text}")
+        return _kind(error)(f"the MongoDB store failed: {text}")
 
     def _no_member(self) -> StoreError:
         name = self._client.topology_description.replica_set_name
@@ -185,6 +189,21 @@ _PASSING_CODES = frozenset({
     6, 7, 89, 91, 112, 133, 134, 189, 246, 251, 262, 317, 9001, 10107, 11000, 11600, 11602, 13435, 13436,
 })  # fmt: skip
 """Of a server that steps down, shuts down, starts, or met a rival transaction."""
+
+
+def _kind(error: PyMongoError) -> type[StoreError]:
+    codes = set(_codes(error))
+    if codes & _NO_ROOM_CODES:
+        return StorageFullError
+    return StorageRefusedError if codes & _REFUSED_CODES else StoreError
+
+
+def _codes(error: PyMongoError) -> Iterator[int]:
+    """Those of the error, and of each write of a bulk."""
+    if isinstance(error, OperationFailure):
+        yield error.code or 0
+        for write in (error.details or {}).get("writeErrors", ()):
+            yield write.get("code", 0)
 
 
 def _passes(error: PyMongoError) -> bool:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from toolcrib.adapters.files import make_private, narrow
-from toolcrib.core.errors import StoreError
+from toolcrib.core.errors import StorageFullError, StoreError, disk_error
 from toolcrib.core.query.budget import BUDGET
 
 BUSY_SECONDS = 30.0
@@ -28,12 +28,12 @@ def connect(path: Path | str) -> sqlite3.Connection:
     """
     path = Path(path)
     make_private(path)
-    narrow(path, *(path.with_name(f"{path.name}-{part}") for part in ("wal", "shm")))
     connection = sqlite3.connect(
         path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
     )
     try:
         _use_wal(connection)
+        narrow(path, *(path.with_name(f"{path.name}-{part}") for part in ("wal", "shm")))
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA cache_size = -16000")
@@ -84,8 +84,23 @@ def explained(what: str, path: Path | str) -> Iterator[None]:
 
 
 def failure(what: str, path: Path | str, error: Exception) -> StoreError:
-    reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-    return StoreError(f"the {what} {str(path)!r} failed: {reason}")
+    said = f"the {what} {str(path)!r} failed"
+    if isinstance(error, OSError):
+        return disk_error(said, error)
+    kind = StorageFullError if _is_full(error) else StoreError
+    return kind(f"{said}: {error}")
+
+
+def write_nothing(connection: sqlite3.Connection) -> None:
+    """Write to the file and wait for the disk, but change nothing: the header gets the application's number again."""
+    (number,) = connection.execute("PRAGMA application_id").fetchone()
+    connection.execute(f"PRAGMA application_id = {int(number)}")
+
+
+def _is_full(error: Exception) -> bool:
+    """SQLite says so itself, unless it is its shared memory that could not grow."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF == sqlite3.SQLITE_FULL or code == sqlite3.SQLITE_IOERR_SHMSIZE
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:

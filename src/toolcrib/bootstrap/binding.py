@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from toolcrib.adapters.http import HttpCaller
     from toolcrib.adapters.runners.bundle import BundleRunner
     from toolcrib.adapters.runners.unpacking import BundleCache
-    from toolcrib.ports import Blobs
 
 
 def address_rules(settings: Settings, *, own: bool = False) -> AddressRules:
@@ -39,19 +38,23 @@ def address_rules(settings: Settings, *, own: bool = False) -> AddressRules:
 class Binder:
     """Makes catalogued specs runnable. What tools share (connections, a sandbox) is opened at the first need.
 
-    ``blobs`` opens where bundles are kept; ``python_tools`` are the references that the host allows beside those of
-    the settings. Whoever publishes a spec chooses among what the operator allowed, and adds nothing to it.
+    ``unpacked`` opens the cache of unpacked bundles; ``python_tools`` are the references that the host allows beside
+    those of the settings. Whoever publishes a spec chooses among what the operator allowed, and adds nothing to it.
     """
 
     def __init__(
-        self, settings: Settings, blobs: Callable[[], Blobs], functions: Mapping[str, Any], python_tools: Sequence[str]
+        self,
+        settings: Settings,
+        unpacked: Callable[[], BundleCache],
+        functions: Mapping[str, Any],
+        python_tools: Sequence[str],
     ) -> None:
         self._settings = settings
+        self._unpacked = unpacked
         self._terms: dict[str, Any] = {
             "default_seconds": settings.run_timeout,
             "most_seconds": settings.max_run_timeout,
         }
-        self._blobs = blobs
         self._rules = address_rules(settings)
         self._functions = functions
         self._python_tools = listed_references((*settings.python_tools, *python_tools))
@@ -76,16 +79,11 @@ class Binder:
         raise ToolValidationError(f"{spec.name!r} cannot run: its binding does not say how")
 
     def forget(self, spec: ToolSpec) -> None:
-        """Removes the bundle of a deleted tool, here and in the blobs."""
+        """Removes the unpacked copy of a deleted tool here, unless it is in use. The code itself is the collector's."""
         from toolcrib.formats.bundle import bundle_digest
 
-        digest = bundle_digest(spec.binding.source_code_link)
-        if digest is None:
-            return
-        from toolcrib.catalogue.bundles import remove_bundle
-
-        remove_bundle(self._blobs())(spec)
-        self._cache.forget(digest)
+        if digest := bundle_digest(spec.binding.source_code_link):
+            self._unpacked().forget(digest)
 
     def close(self) -> None:
         if "_bundles" in vars(self):
@@ -119,19 +117,13 @@ class Binder:
         from toolcrib.adapters.runners.bundle import BundleRunner
         from toolcrib.bootstrap.sandboxes import open_proxies, open_sandbox
 
-        return BundleRunner(self._cache, open_sandbox(self._settings), open_proxies(self._settings), **self._terms)
+        return BundleRunner(self._unpacked(), open_sandbox(self._settings), open_proxies(self._settings), **self._terms)
 
     @cached_property
     def _caller(self) -> HttpCaller:
         from toolcrib.adapters.http import HttpCaller
 
         return HttpCaller(self._rules)
-
-    @cached_property
-    def _cache(self) -> BundleCache:
-        from toolcrib.adapters.runners.unpacking import BundleCache
-
-        return BundleCache(self._blobs(), self._settings.data_folder / "unpacked")
 
 
 def _shipped_tool(spec: ToolSpec, name: str, settings: Settings) -> Tool:

@@ -14,6 +14,7 @@ from toolcrib.settings import Settings
 
 if TYPE_CHECKING:
     from toolcrib.adapters.outbox import OutboxDeliverer
+    from toolcrib.adapters.runners.unpacking import BundleCache
     from toolcrib.ports import AuditLog, Bearer, Blobs, Store, Tokens
 
 _OURS = ("toolcrib.db", "toolcrib.audit.db", "tokens.db", "keys", "blobs", "unpacked", "incoming")
@@ -121,6 +122,15 @@ def open_blobs(settings: Settings) -> Blobs:
 
     credentials = S3Credentials(settings.s3_access_key_id, settings.s3_secret_access_key, settings.s3_session_token)
     return open_url(settings.blobs_url, credentials)
+
+
+def open_unpacked(settings: Settings, blobs: Blobs) -> BundleCache:
+    """Where bundles are unpacked to run."""
+    from toolcrib.adapters.runners.unpacking import BundleCache
+    from toolcrib.formats.archives import ArchiveLimits
+
+    folder, most = settings.data_folder / "unpacked", settings.unpacked_cache_bytes
+    return BundleCache(blobs, folder, most_bytes=most, limits=ArchiveLimits(settings.max_unpacked_bytes))
 
 
 def open_outbox(settings: Settings, store: Store, *, clock: Clock = time.time) -> OutboxDeliverer | None:

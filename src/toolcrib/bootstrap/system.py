@@ -13,7 +13,15 @@ from toolcrib.bootstrap.binding import Binder
 from toolcrib.bootstrap.local import find_plugins, known_names, shipped_tool
 from toolcrib.bootstrap.policies import open_policy
 from toolcrib.bootstrap.seals import open_seal
-from toolcrib.bootstrap.stores import open_audit, open_bearer, open_blobs, open_outbox, open_store, open_tokens
+from toolcrib.bootstrap.stores import (
+    open_audit,
+    open_bearer,
+    open_blobs,
+    open_outbox,
+    open_store,
+    open_tokens,
+    open_unpacked,
+)
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.call import Calls
 from toolcrib.calling.recording import Recorder
@@ -26,6 +34,7 @@ from toolcrib.core.tool import Tool
 from toolcrib.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from toolcrib.adapters.runners.unpacking import BundleCache
     from toolcrib.ports import AuditLog, Bearer, Blobs, Deliverer, Policy, Store, StoreSeal, Tokens
     from toolcrib.registry import ToolRegistry
 
@@ -68,6 +77,10 @@ class System:
         return open_blobs(self.settings)
 
     @cached_property
+    def unpacked(self) -> BundleCache:
+        return open_unpacked(self.settings, self.blobs)
+
+    @cached_property
     def outbox(self) -> Deliverer | None:
         return open_outbox(self.settings, self.store, clock=self.clock)
 
@@ -85,7 +98,7 @@ class System:
     def catalogue(self) -> Catalogue:
         """The kept tools; closing them closes the system. Deletions that a crash interrupted are finished here."""
         self.seal.check()
-        binder = Binder(self.settings, lambda: self.blobs, self.functions, self.python_tools)
+        binder = Binder(self.settings, lambda: self.unpacked, self.functions, self.python_tools)
         self._closing.callback(binder.close)
         catalogue = Catalogue(
             self.store,

@@ -97,8 +97,8 @@ async def ask(pool: Pool, port: Port, method: Callable[P, T], /, *args: P.args, 
 
 
 def _in_context(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Callable[[], T]:
-    work: Callable[[], Any] = partial(contextvars.copy_context().run, function, *args, **kwargs)
-    return work
+    context = contextvars.copy_context()
+    return lambda: context.run(function, *args, **kwargs)
 
 
 def _budgeted(budget: QueryBudget, work: Callable[[], Any]) -> Any:

@@ -31,6 +31,8 @@
     └── UnavailableError                    something we depend on did not answer
         ├── StoreError                      ... the store
         │   ├── StorageFullError            ... there is no room left to write
+        │   ├── StorageMissingError         ... the bucket is not there
+        │   ├── StorageRefusedError         ... it does not take our keys
         │   └── StoreEntryError             ... something in it is wrong
         ├── PolicyUnavailableError          ... the policy service
         └── OverloadedError                 ... too many others are asking
@@ -42,6 +44,7 @@ gives: a new error is a new class here, and every door knows it.
 from __future__ import annotations
 
 import difflib
+import errno
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -316,6 +319,16 @@ class StorageFullError(StoreError):
     answer = Answer(507, -32011, Exit.FAILED, "No room left")
 
 
+class StorageMissingError(StoreError):
+    code = "storage_missing"
+    answer = Answer(503, -32011, Exit.FAILED, "Storage is not there")
+
+
+class StorageRefusedError(StoreError):
+    code = "storage_refused"
+    answer = Answer(503, -32011, Exit.FAILED, "Storage refuses us")
+
+
 class StoreEntryError(StoreError, ToolValidationError):
     """What somebody wrote into the store by hand is wrong: no caller's fault, and trying again does not help."""
 
@@ -332,6 +345,12 @@ class PolicyUnavailableError(UnavailableError):
 class OverloadedError(UnavailableError):
     code = "overloaded"
     answer = Answer(503, -32011, Exit.FAILED, "Too much is asked at once")
+
+
+def disk_error(what: str, error: OSError) -> StoreError:
+    """What to tell of a disk that fails: ``what`` and why; StorageFullError if there is no room left on it."""
+    kind = StorageFullError if error.errno in {errno.ENOSPC, errno.EDQUOT} else StoreError
+    return kind(f"{what}: {error.strerror or error}")
 
 
 _MANY_NAMES, _LONG_NAME = 500, 128

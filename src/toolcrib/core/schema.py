@@ -18,6 +18,7 @@ from toolcrib.core.defaults import applying, filled_in, find_defaults, propertie
 from toolcrib.core.errors import InvalidArgumentsError, InvalidOutputError, InvalidSchemaError, did_you_mean
 from toolcrib.core.json import check_json, is_plain, lookup
 from toolcrib.core.references import with_pointers
+from toolcrib.core.schema_cost import costs, size_and_depth
 
 JsonSchema = dict[str, Any]
 
@@ -30,6 +31,12 @@ _DIALECTS: dict[str, Any] = {
     "json-schema.org/draft-04/schema": jsonschema_rs.Draft4Validator,
 }
 _NEWEST = next(iter(_DIALECTS))
+_REFERS = re.compile(r'"\$(?:ref|dynamicRef|recursiveRef)"')
+_MAX_CHEAP = 50_000
+_CHEAP_STEPS = 1_000
+_MAX_STEPS = 20_000_000
+_MAX_EXPLAINED = 20_000
+"""To say why a value does not fit takes a thousand times as long as to see it."""
 _ELSEWHERE = re.compile("Resource '([^']*)' is not present in a registry")
 
 
@@ -53,12 +60,45 @@ def compile_schema(schema: object, what: str = "the schema") -> Validator:
             if not is_plain(text):
                 check_json(schema)
             validator = _compile(dict(schema) if isinstance(schema, Mapping) else schema)
+            if isinstance(schema, Mapping) and (_REFERS.search(text) or len(text) > _MAX_CHEAP):
+                validator = _bounded(validator, costs(schema), what)
         except ValueError as error:
             raise InvalidSchemaError(f"{what} is not a JSON Schema: {_schema_complaint(error)}") from None
         if len(_validators) >= _MAX_VALIDATORS:
             _validators.clear()
         _validators[text] = validator
     return validator
+
+
+def _bounded(validator: Validator, by_depth: list[int], what: str) -> Validator:
+    """The validator itself if it is cheap for every value."""
+    return validator if by_depth[-1] <= _CHEAP_STEPS else _Bounded(validator, by_depth, what)
+
+
+class _Bounded:
+    """A validator that refuses values that would keep it busy for too long; no other thread runs meanwhile."""
+
+    def __init__(self, validator: Validator, by_depth: list[int], what: str) -> None:
+        self._validator = validator
+        self._by_depth = by_depth
+        self._what = what
+
+    def is_valid(self, instance: Any, /) -> bool:
+        if self._steps(instance) > _MAX_STEPS:
+            raise InvalidSchemaError(
+                f"{self._what} cannot be checked for a value this large or this deep: references and alternatives "
+                f"would take more than {_MAX_STEPS:,} steps; use fewer of them, or a smaller value"
+            )
+        return self._validator.is_valid(instance)
+
+    def iter_errors(self, instance: Any, /) -> Iterable[jsonschema_rs.ValidationError]:
+        if self._steps(instance) > _MAX_EXPLAINED:
+            raise InvalidSchemaError(f"{self._what} do not take the value; they have too many alternatives to say why")
+        return self._validator.iter_errors(instance)
+
+    def _steps(self, instance: Any) -> int:
+        size, depth = size_and_depth(instance)
+        return size * self._by_depth[min(depth, len(self._by_depth) - 1)]
 
 
 _validators: dict[str, Validator] = {}
@@ -126,6 +166,8 @@ class ArgumentCheck:
             given = copy.deepcopy(self._required_defaults) | given
         try:
             valid = self._is_valid(given)
+        except InvalidSchemaError:
+            raise
         except ValueError as error:
             raise InvalidArgumentsError(
                 f"the arguments of {self._tool!r} are not JSON: {error}", tool=self._tool
@@ -146,7 +188,12 @@ class ArgumentCheck:
 
     def _complain(self, given: dict[str, Any]) -> NoReturn:
         # Unknown names first: a misspelt argument also shows up as a missing one.
-        errors = sorted(self._validator.iter_errors(given), key=lambda error: _kind(error) != "AdditionalProperties")
+        try:
+            errors = sorted(
+                self._validator.iter_errors(given), key=lambda error: _kind(error) != "AdditionalProperties"
+            )
+        except InvalidSchemaError as error:
+            raise self._error(str(error), "") from None
         raise self._explained(errors[0], given)
 
     def _explained(self, error: jsonschema_rs.ValidationError, given: dict[str, Any]) -> InvalidArgumentsError:
@@ -212,6 +259,8 @@ class OutputCheck:
                 return
             error = next(iter(self._validator.iter_errors(value)))
             path, complaint = ".".join(map(str, error.instance_path)), error.message[:300]
+        except InvalidSchemaError:
+            raise
         except ValueError as error:
             path, complaint = "", f"it is not JSON: {error}"
         where = f" at {path!r}" if path else ""

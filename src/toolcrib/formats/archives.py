@@ -21,6 +21,8 @@ from typing import IO, BinaryIO
 from toolcrib.core.errors import InvalidBundleError
 
 _PIECE = 256 * 1024
+_ANY_RATIO_BYTES = 1_000_000
+"""What is not larger than that may be as small as it likes when it is packed."""
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _LOCAL_SIGNATURE = b"PK\x03\x04"
 _ENCRYPTED = 0x1 | 0x40 | 0x2000
@@ -34,7 +36,7 @@ class ArchiveLimits:
     """What all members together may come to, unpacked."""
     max_members: int = 5000
     max_ratio: float = 200
-    """Unpacked to packed, of a member larger than a megabyte."""
+    """Unpacked to packed, of a member larger than a megabyte, and of all members if they are larger together."""
     max_depth: int = 32
     """Folders in folders."""
 
@@ -63,6 +65,16 @@ class Archive:
     @property
     def files(self) -> list[str]:
         return [info.filename for info in self.members if not info.is_dir()]
+
+    @property
+    def folders(self) -> set[PurePosixPath]:
+        """Every folder that there will be, named or not."""
+        return {folder for info in self.members for folder in PurePosixPath(info.filename).parents}
+
+    @property
+    def unpacked_bytes(self) -> int:
+        """What all members claim together; never less than what comes out."""
+        return sum(info.file_size for info in self.members)
 
     def size(self, name: str) -> int:
         """What the archive claims; never less than what comes out."""
@@ -98,6 +110,11 @@ class Archive:
             for _ in self.pieces(name):
                 pass
 
+    def check_ratio(self, packed_bytes: int) -> None:
+        """InvalidBundleError if all of it is too large for what came in, ``packed_bytes``."""
+        if self.unpacked_bytes > max(_ANY_RATIO_BYTES, self.limits.max_ratio * packed_bytes):
+            raise InvalidBundleError(f"{self.what} unpacks to more than {self.limits.max_ratio:g} times its size")
+
     def _check(self) -> None:
         limits = self.limits
         if len(self.members) > limits.max_members:
@@ -106,11 +123,12 @@ class Archive:
         for info in self.members:
             names.add(info.orig_filename)
             self._check_kind(info)
-            if info.file_size > 1_000_000 and info.file_size > limits.max_ratio * max(info.compress_size, 1):
+            if info.file_size > _ANY_RATIO_BYTES and info.file_size > limits.max_ratio * max(info.compress_size, 1):
                 raise InvalidBundleError(
                     f"{info.filename!r} in {self.what} unpacks to more than {limits.max_ratio:g} times its size"
                 )
-        if sum(info.file_size for info in self.members) > limits.max_bytes:
+        self.check_ratio(sum(info.compress_size for info in self.members))
+        if self.unpacked_bytes > limits.max_bytes:
             raise InvalidBundleError(f"{self.what} unpacks to more than {limits.max_bytes:,} bytes")
         self._check_overlaps()
 
@@ -182,6 +200,8 @@ def _complaint(name: str, max_depth: int) -> str:
         return "leaves its folder"
     if len(name) > 1024 or any(len(part.encode()) > 255 for part in parts):
         return "has too long a name"
+    if any(part.endswith((".", " ")) for part in parts):
+        return "has a name that ends with a dot or a blank, which some disks leave out"
     if len(parts) > max_depth:
         return f"lies more than {max_depth} folders deep"
     return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import re
 from dataclasses import dataclass, field
 from typing import IO, Any, BinaryIO
@@ -18,9 +19,11 @@ _LINK = re.compile(r"/bundles/([0-9a-f]{64})/tool\.zip\Z")
 @dataclass(frozen=True, slots=True)
 class BundleLimits:
     archive: ArchiveLimits = field(default_factory=ArchiveLimits)
-    """Of the bundle, and again of the ``tool.zip`` in it. Archives inside ``tool.zip`` are never opened."""
+    """Of the bundle itself."""
     max_spec_bytes: int = 1024 * 1024
     max_manual_bytes: int = 2 * 1024 * 1024
+    code: ArchiveLimits = field(default_factory=ArchiveLimits)
+    """Of the ``tool.zip`` in it. Archives inside ``tool.zip`` are never opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,9 @@ def read_bundle(file: BinaryIO, code: IO[bytes], limits: BundleLimits | None = N
         code.write(piece)
     size = code.tell()
     code.seek(0)
-    Archive(code, repr(CODE), limits.archive).verify()  # type: ignore[arg-type]
+    packed = Archive(code, repr(CODE), limits.code)  # type: ignore[arg-type]
+    packed.check_ratio(file.seek(0, io.SEEK_END))  # an archive of zeros is small, and smaller in another one
+    packed.verify()
     code.seek(0)
     return Bundle(entry, manual, digest.hexdigest(), size, code)
 

@@ -87,6 +87,11 @@ class Settings(BaseSettings):
     trusted_proxies: Texts = _set((), "Addresses of proxies whose X-Forwarded-For is believed.")
     max_body_bytes: Whole = _set(4_000_000, "The largest body of a request that is not an upload.")
     max_upload_bytes: Whole = _set(1_000_000_000, "The largest bundle that can be uploaded.")
+    max_uploads: Whole = _set(8, "How many bundles may come in at once; half of them from one caller.")
+    max_unpacked_bytes: Whole = _set(256_000_000, "The most that the code of one bundle may be, unpacked.")
+    unpacked_cache_bytes: Whole = _set(
+        2_000_000_000, "The most that all unpacked bundles may take on the disk; what was used longest ago goes first."
+    )
     max_connections: Whole = _set(
         1000, "Connections that each worker holds at once; fewer if the limit on open files says so."
     )
@@ -196,6 +201,11 @@ class Settings(BaseSettings):
     @property
     def blobs_url(self) -> str:
         return self.blobs or file_url("file", self.data_folder / "blobs")
+
+    @property
+    def spool(self) -> Path:
+        """The folder where uploads wait while they come in."""
+        return self.data_folder / "incoming"
 
     @property
     def service_url(self) -> str:

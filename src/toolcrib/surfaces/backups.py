@@ -18,14 +18,16 @@ from typing import IO, Any
 
 from toolcrib import __version__
 from toolcrib.bootstrap import System, open_system, replacing
+from toolcrib.catalogue.code import open_code
 from toolcrib.catalogue.finding import matching_records
 from toolcrib.core.chains import PAST, Head, Link, linked
-from toolcrib.core.errors import ConflictError, InvalidBundleError, StoreError
+from toolcrib.core.errors import ConflictError, InvalidBundleError, disk_error
 from toolcrib.core.json import read_json
 from toolcrib.core.query import ALL
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tokens import TokenRecord
-from toolcrib.ports import SEAL_CLAIM, AuditEvent, AuditLog, Change, Store, Tokens
+from toolcrib.formats.bundle import blob_key, bundle_digest
+from toolcrib.ports import SEAL_CLAIM, AuditEvent, AuditLog, Blobs, Change, Store, Tokens
 from toolcrib.settings import Settings
 
 FORMAT = 1
@@ -54,23 +56,18 @@ def backup(settings: Settings, path: Path) -> Saved:
         ):
             return _write(archive, system)
     except OSError as error:
-        raise StoreError(f"the backup {str(path)!r} cannot be written: {error.strerror or error}") from None
+        raise disk_error(f"the backup {str(path)!r} cannot be written", error) from None
 
 
 def _write(archive: zipfile.ZipFile, system: System) -> Saved:
     tools = versions = 0
+    digests: set[str] = set()
     with archive.open(_TOOLS, "w", force_zip64=True) as file:
         for name, history in _histories(system.store):
             _line(file, {"name": name, "versions": history})
             tools, versions = tools + 1, versions + len(history)
-    blobs, bundles = system.blobs, 0
-    for key in sorted(dict(blobs.keys())):
-        pieces = blobs.open(key)
-        if pieces is None:  # its tool was deleted meanwhile
-            continue
-        with archive.open(f"{_BLOBS}{key}", "w", force_zip64=True) as file:
-            file.writelines(pieces)
-        bundles += 1
+            digests.update(filter(None, map(_digest, history)))
+    bundles = sum(_write_code(archive, system.blobs, digest) for digest in sorted(digests))
     heads, events = system.audit.heads(), 0  # the heads first: what is recorded meanwhile comes after them
     with archive.open(_AUDIT, "w", force_zip64=True) as file:
         for link in system.audit.links():
@@ -87,6 +84,19 @@ def _write(archive: zipfile.ZipFile, system: System) -> Saved:
     manifest[SEAL_CLAIM] = system.store.claimed(SEAL_CLAIM)
     archive.writestr(_MANIFEST, json.dumps(manifest, indent=2))
     return saved
+
+
+def _digest(version: dict[str, Any]) -> str | None:
+    return bundle_digest((version["document"] or {}).get("binding", {}).get("source_code_link", ""))
+
+
+def _write_code(archive: zipfile.ZipFile, blobs: Blobs, digest: str) -> bool:
+    """Whether the code is there: it may have been removed since its tool was deleted."""
+    pieces = open_code(blobs, digest)
+    if pieces is not None:
+        with archive.open(f"{_BLOBS}{blob_key(digest)}", "w", force_zip64=True) as file:
+            file.writelines(pieces)
+    return pieces is not None
 
 
 def _histories(store: Store) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -114,7 +124,7 @@ def restore(settings: Settings, path: Path) -> Saved:
     except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError) as error:
         raise InvalidBundleError(f"{str(path)!r} is not a backup of Toolcrib: {error}") from None
     except OSError as error:
-        raise StoreError(f"the backup {str(path)!r} cannot be read: {error.strerror or error}") from None
+        raise disk_error(f"the backup {str(path)!r} cannot be read", error) from None
 
 
 def _manifest(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import shutil
 import sys
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from toolcrib.bootstrap import System, make_folder, open_sandbox, open_system
+from toolcrib.bootstrap import System, make_folder, open_sandbox, open_system, try_writing
 from toolcrib.catalogue import Catalogue
 from toolcrib.core.addresses import is_loopback
 from toolcrib.core.errors import ToolcribError
@@ -57,9 +55,7 @@ def _python() -> tuple[Health, str]:
 def _data_folder(settings: Settings) -> tuple[Health, str]:
     folder = settings.data_folder
     make_folder(folder)
-    probe = folder / f".doctor-{uuid.uuid4().hex}"
-    probe.write_bytes(b"x")
-    probe.unlink()
+    try_writing(folder)
     free = shutil.disk_usage(folder).free
     health: Health = "warning" if free < _LITTLE_SPACE else "ok"
     return health, f"{folder} is writable, {free / (1 << 30):.1f} GiB free"
@@ -110,14 +106,7 @@ def _outbox(catalogue: Catalogue) -> tuple[Health, str]:
 
 def _blobs(system: System) -> tuple[Health, str]:
     blobs, where = system.blobs, without_secrets(system.settings.blobs_url)
-    blobs.ping()  # some servers make a missing bucket when something is put there
-    key = f"doctor/{uuid.uuid4().hex}"
-    blobs.put(key, io.BytesIO(b"probe"))
-    try:
-        if b"".join(blobs.open(key) or ()) != b"probe":
-            return "failed", f"{where} does not give back what was put there"
-    finally:
-        blobs.delete(key)
+    blobs.ping()
     return "ok", f"{where} can be written and read"
 
 

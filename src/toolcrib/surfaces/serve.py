@@ -50,10 +50,10 @@ def serve(settings: Settings, *, sample: bool = False) -> None:
         from toolcrib.surfaces.http.metrics import shared_folder
     except ImportError:
         raise MissingDependencyError("the server", extra="server") from None
-    check_start(settings, sample=sample)
-    multiprocessing.set_start_method("spawn", force=True)  # a worker shares no threads and no connections with us
     config = log_config(settings.log_level, settings.log_format)
     logging.config.dictConfig(config)
+    check_start(settings, sample=sample)
+    multiprocessing.set_start_method("spawn", force=True)  # a worker shares no threads and no connections with us
     places = places_for(settings.max_connections)
     settings = settings.with_changes("the limit on open files", max_connections=places)
     server = Server(
@@ -118,7 +118,7 @@ def check_start(settings: Settings, *, sample: bool = False) -> None:
         if sample:
             seed_samples(system.catalogue)
     with suppress(OSError):
-        discard_leftovers(settings.data_folder / "incoming")
+        discard_leftovers(settings.spool)
 
 
 def _prepare_bundles(settings: Settings) -> None:

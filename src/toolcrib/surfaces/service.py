@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -15,12 +14,15 @@ from starlette.routing import BaseRoute
 from toolcrib import __version__
 from toolcrib.bootstrap import System, open_system
 from toolcrib.calling.blocking import HOUSEKEEPING, in_thread
-from toolcrib.catalogue.bundles import collect_orphans
-from toolcrib.core.errors import MissingDependencyError, ToolcribError
+from toolcrib.calling.places import Places
+from toolcrib.core.errors import MissingDependencyError
 from toolcrib.core.query.budget import QueryLimits
 from toolcrib.core.roles import Role
+from toolcrib.formats.archives import ArchiveLimits
+from toolcrib.formats.bundle import BundleLimits
 from toolcrib.settings import Settings
 from toolcrib.surfaces import graphql, rest
+from toolcrib.surfaces.collecting import collecting
 from toolcrib.surfaces.http.application import Application
 from toolcrib.surfaces.http.bodies import Limits, body_first
 from toolcrib.surfaces.http.endpoints import Endpoint
@@ -28,14 +30,13 @@ from toolcrib.surfaces.http.gate import Access, Gate
 from toolcrib.surfaces.http.help import help_routes
 from toolcrib.surfaces.http.metrics import Metrics
 from toolcrib.surfaces.http.openapi import openapi_endpoint
+from toolcrib.surfaces.http.readiness import Readiness
 from toolcrib.surfaces.http.refusals import Refusals
 from toolcrib.surfaces.http.routes import routes_of, whole
 from toolcrib.surfaces.mcp import HttpDoor, Toolbox
-
-logger = logging.getLogger("toolcrib.service")
+from toolcrib.surfaces.rest.uploads import check_spool
 
 ENDPOINTS: tuple[Endpoint[Any], ...] = (*rest.ENDPOINTS, *graphql.ENDPOINTS)
-_ORPHAN_SECONDS = 3600.0
 
 
 def application(settings: Settings) -> Application:
@@ -63,8 +64,11 @@ def application_of(
         system.audit,
         metrics,
         rest.RenderedEntries(catalogue),
-        settings.data_folder / "incoming",
+        settings.spool,
         settings.service_url,
+        BundleLimits(code=ArchiveLimits(settings.max_unpacked_bytes)),
+        Places("uploads", settings.max_uploads, each=settings.max_uploads // 2),
+        Readiness(readiness_parts(system)),
     )
     mcp = _mcp_door(system)
     routes: list[BaseRoute] = [
@@ -86,6 +90,16 @@ def application_of(
     )
 
 
+def readiness_parts(system: System) -> dict[str, Callable[[], object]]:
+    """Every place that the service must be able to write to."""
+    return {
+        "store": system.store.ping,
+        "audit": system.audit.ping,
+        "blob store": system.blobs.ping,
+        "upload folder": lambda: check_spool(system.settings.spool),
+    }
+
+
 def _mcp_door(system: System) -> HttpDoor | None:
     """The MCP door if its SDK is installed; the service does without it otherwise."""
     try:
@@ -104,7 +118,7 @@ def _installed_tracer() -> trace.Tracer | None:
 @asynccontextmanager
 async def _running(system: System, mcp: HttpDoor | None) -> AsyncIterator[None]:
     """What goes on beside the requests, and the end of all of it."""
-    collecting = asyncio.create_task(_collect_orphans(system))
+    collector = asyncio.create_task(collecting(system))
     if system.outbox is not None:
         system.outbox.start()
     try:
@@ -114,21 +128,8 @@ async def _running(system: System, mcp: HttpDoor | None) -> AsyncIterator[None]:
             async with mcp.running():
                 yield
     finally:
-        collecting.cancel()
-        await asyncio.gather(collecting, return_exceptions=True)
+        collector.cancel()
+        await asyncio.gather(collector, return_exceptions=True)
         if system.outbox is not None:
             await in_thread(HOUSEKEEPING, system.outbox.stop)
         await in_thread(HOUSEKEEPING, system.close)
-
-
-async def _collect_orphans(system: System) -> None:
-    """Bundles that no tool names: left by a crash between the blob and the record."""
-    while True:
-        await asyncio.sleep(_ORPHAN_SECONDS)
-        try:
-            removed = await in_thread(HOUSEKEEPING, collect_orphans, system.blobs, system.store)
-        except ToolcribError as error:
-            logger.warning("orphaned bundles could not be collected: %s", error)
-        else:
-            if removed:
-                logger.info("removed %d bundles that no tool names", len(removed))

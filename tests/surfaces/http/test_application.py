@@ -122,17 +122,25 @@ async def test_help(helped: Any, tmp_path: Path) -> None:
 # Ready
 
 
-async def test_without_its_bucket_the_service_is_not_ready(
-    serve: Serve, settings: Settings, s3_server: S3Server
+@pytest.mark.parametrize(
+    ("bucket", "secret", "code", "said"),
+    [
+        ("missing-bucket", "", "storage_missing", "missing-bucket"),
+        ("", "wrong", "storage_refused", "SECRET_ACCESS_KEY"),
+    ],
+    ids=["no bucket", "wrong keys"],
+)
+async def test_what_is_wrong_with_the_bucket_is_told_apart(
+    bucket: str, secret: str, code: str, said: str, serve: Serve, settings: Settings, s3_server: S3Server
 ) -> None:
     client = await serve(
         settings.with_changes(
             "test",
-            blobs=f"s3://missing-bucket?endpoint={s3_server.endpoint}",
+            blobs=f"s3://{bucket or s3_server.create_bucket()}?endpoint={s3_server.endpoint}",
             s3_access_key_id=s3_server.access_key,
-            s3_secret_access_key=s3_server.secret_key,
+            s3_secret_access_key=secret or s3_server.secret_key,
         )
     )
     answer = await client.get("/readyz")
-    assert (answer.status_code, answer.json()["code"]) == (503, "store_failed")
-    assert "missing-bucket" in answer.json()["detail"]
+    assert (answer.status_code, answer.json()["code"]) == (503, code)
+    assert said in answer.json()["detail"]

@@ -1,18 +1,25 @@
 """What the service offers beyond the registry's own contract."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from functools import partial
+from operator import add
+from time import time
 from typing import Any
 
 import httpx
 import pytest
 from tests.support.s3 import S3Server
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, until
 from tests.surfaces.conftest import Serve, system_of
 from tests.surfaces.http.bundles import SPEC, bundle, code_zip
 from tests.surfaces.http.runnable import RUNNABLE
 
+from toolcrib.catalogue.collecting import GRACE_SECONDS, collect
 from toolcrib.settings import Settings
+from toolcrib.surfaces.http.readiness import Readiness
 from toolcrib.surfaces.rest import RenderedEntries
+from toolcrib.surfaces.service import readiness_parts
 
 TEXT_IN = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 
@@ -299,11 +306,53 @@ async def test_metrics_count(client: httpx.AsyncClient) -> None:
 async def test_not_ready_without_its_store(client: httpx.AsyncClient) -> None:
     assert (await client.get("/readyz")).json() == {"status": "ready"}
     system_of(client).catalogue.store.close()
+
+    async def not_ready() -> bool:
+        return (await client.get("/readyz")).status_code == 503
+
+    await until(not_ready)
     answer = await client.get("/readyz")
     assert (answer.status_code, answer.json()["code"]) == (503, "store_failed")
     assert "retry-after" in answer.headers
     assert (await client.get("/healthz")).status_code == 200
     assert (await client.get("/tools/a")).status_code == 503
+
+
+async def test_being_asked_whether_it_is_ready_leaves_nothing_behind(serve: Serve, settings: Settings) -> None:
+    client = await serve(settings)
+    service = Readiness(readiness_parts(system_of(client)), remembered=0.0)
+    await service.problem()
+    before = {path: path.stat().st_size for path in settings.data_folder.rglob("*") if not path.name.endswith("-wal")}
+    for _ in range(20):
+        assert await service.problem() is None
+    after = {path: path.stat().st_size for path in settings.data_folder.rglob("*") if not path.name.endswith("-wal")}
+    assert after == before
+    assert (await client.get("/audit")).json() == []
+
+
+async def test_so_many_uploads_at_once_and_the_others_wait(serve: Serve, settings: Settings) -> None:
+    client = await serve(settings.with_changes("test", max_uploads=1))
+    go = asyncio.Event()
+    form = {"content-type": "multipart/form-data; boundary=b"}
+    whole = b'--b\r\ncontent-disposition: form-data; name="file"\r\n\r\n' + bundle() + b"\r\n--b--\r\n"
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield whole[:100]
+        await go.wait()
+        yield whole[100:]
+
+    def waiting() -> int:
+        return len(list(settings.spool.glob("upload-*")))
+
+    first = asyncio.create_task(client.post("/tools/upload", content=slow(), headers=form))
+    await until(waiting)
+    second = asyncio.create_task(client.post("/tools/upload?replace=true", content=whole, headers=form))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert waiting() == 1
+    go.set()
+    assert [answer.status_code for answer in await asyncio.gather(first, second)] == [200, 200]
+    assert waiting() == 0
 
 
 async def test_two_services_on_one_database_never_show_old_answers(serve: Serve, settings: Settings) -> None:
@@ -381,8 +430,12 @@ async def test_code_in_s3_is_handed_out_by_a_presigned_address(
         assert httpx.get(presigned, timeout=PATIENCE).content == code_zip()
         assert httpx.get(presigned[:-4] + "0000", timeout=PATIENCE).status_code == 403
     await client.delete("/tools/tool-123")
-    assert (await client.get(link)).status_code in (307, 404)
-    assert httpx.get(presigned, timeout=PATIENCE).status_code == 404, "the code goes with the tool"
+    assert (await client.get("/tools/tool-123/tool.zip")).status_code == 404
+    system = system_of(client)
+    for graces in (2, 4):
+        collect(system.blobs, system.store, clock=partial(add, time(), graces * GRACE_SECONDS))
+    assert (await client.get(link)).status_code == 404
+    assert httpx.get(presigned, timeout=PATIENCE).status_code == 404, "the code is gone"
 
 
 async def test_a_missing_bucket_is_not_a_missing_tool(serve: Serve, settings: Settings, s3_server: S3Server) -> None:

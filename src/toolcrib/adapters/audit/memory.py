@@ -38,5 +38,8 @@ class MemoryAudit:
         del heads
         self._events.extend(AuditEvent(*link.event) for link in links)
 
+    def ping(self) -> None:
+        """Memory is always there."""
+
     def close(self) -> None:
         """Nothing to close."""

@@ -34,7 +34,7 @@ class _Turn:
 
     events: tuple[AuditEvent, ...]
     is_over: bool = False
-    error: str = ""
+    error: StoreError | None = None
 
 
 class MongoAudit:
@@ -59,18 +59,18 @@ class MongoAudit:
             if not turn.is_over:
                 self._write_waiting()
         if turn.error:
-            raise StoreError(turn.error)
+            raise type(turn.error)(str(turn.error))  # one for each who waited
 
     def _write_waiting(self) -> None:
         """All turns that wait, in one write. After a failure nobody knows what was written, so a new chain begins."""
         with self._queue:
             turns, self._waiting = self._waiting, []
-        error = "the audit was interrupted"
+        error: StoreError | None = StoreError("the audit was interrupted")
         try:
             self._write([event for turn in turns for event in turn.events])
-            error = ""
+            error = None
         except StoreError as failure:
-            error = str(failure)
+            error = failure
         finally:
             if error:
                 self._head = None
@@ -116,6 +116,9 @@ class MongoAudit:
         brought = [_head_document(head, 0.0) for head in heads.values() if head.chain not in known]
         if brought:
             self._server.add(_AUDIT, brought)
+
+    def ping(self) -> None:
+        self._server.ping()
 
     def close(self) -> None:
         self._server.close()

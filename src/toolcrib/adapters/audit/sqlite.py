@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
 
-from toolcrib.adapters.sqlite import connect, explained, transaction
+from toolcrib.adapters.sqlite import connect, explained, transaction, write_nothing
 from toolcrib.core.chains import PAST, Head, Link, linked
 from toolcrib.ports import AuditCriteria, AuditEvent
 
@@ -124,6 +124,10 @@ class SqliteAudit:
             self._put(link for link in links if link.chain not in known)
             brought = [head for head in heads.values() if head.chain not in known]
             self._db.executemany("replace into audit_head values (?, ?, ?)", brought)
+
+    def ping(self) -> None:
+        with self._lock, explained(_WHAT, self._path), transaction(self._db):
+            write_nothing(self._db)
 
     def close(self) -> None:
         with self._lock:

@@ -16,12 +16,12 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from toolcrib.adapters.files import locked, narrow, replace_file, signature
+from toolcrib.adapters.files import locked, narrow, replace_file, signature, try_writing
 from toolcrib.adapters.stores.changes import kept_document
 from toolcrib.adapters.stores.codecs import Codec, SpecCodec
 from toolcrib.adapters.stores.contents import Contents, ContentsReader, Plan, Version
 from toolcrib.adapters.stores.journal import Journal, digest
-from toolcrib.core.errors import StoreEntryError, StoreError, ToolcribError
+from toolcrib.core.errors import StoreEntryError, StoreError, ToolcribError, disk_error
 from toolcrib.core.json import read_json
 from toolcrib.ports import Change, Record
 
@@ -81,8 +81,7 @@ class JsonFileStore(ContentsReader):
     def ping(self) -> None:
         """Raises StoreError if the file cannot be read or its folder not be written."""
         with self._writing():
-            if not os.access(self.path.parent, os.W_OK):
-                raise StoreError(f"the folder of the catalogue {str(self.path)!r} cannot be written")
+            try_writing(self.path.parent)
 
     def close(self) -> None:
         """Nothing is held open between calls."""
@@ -218,7 +217,7 @@ class JsonFileStore(ContentsReader):
         try:
             yield
         except OSError as error:
-            raise StoreError(f"the catalogue {str(self.path)!r} failed: {error.strerror or error}") from error
+            raise disk_error(f"the catalogue {str(self.path)!r} failed", error) from error
 
 
 def _hand_etag(text: str, past: Version | None) -> str:

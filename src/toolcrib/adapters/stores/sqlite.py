@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from toolcrib.adapters.sqlite import BUSY_SECONDS, budgeted, connect, explained, failure, transaction
+from toolcrib.adapters.sqlite import BUSY_SECONDS, budgeted, connect, explained, failure, transaction, write_nothing
 from toolcrib.adapters.stores.changes import check_after, kept_document
 from toolcrib.adapters.stores.sqlite_query import Lengths, Selection, select
 from toolcrib.adapters.stores.sqlite_schema import migrate
@@ -182,6 +182,7 @@ class SqliteStore:
     def ping(self) -> None:
         """Raises StoreError if the file cannot be read or written."""
         with self._writing() as connection:
+            write_nothing(connection)
             connection.execute("SELECT count(*) FROM (SELECT 1 FROM tool_data LIMIT 1)").fetchone()
 
     def close(self) -> None:

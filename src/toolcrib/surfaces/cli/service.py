@@ -1,4 +1,4 @@
-"""``serve``, ``tokens``, ``doctor``, ``backup``, ``restore``, ``policy outbox``: running the service."""
+"""``serve``, ``tokens``, ``doctor``, ``backup``, ``restore``, ``bundles``, ``policy outbox``: running the service."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from toolcrib.core.limits import TokenLimits
 
 _DAY_SECONDS = 86_400
+_HOUR_SECONDS = 3_600
 
 RolesOption = Annotated[
     list[str],
@@ -57,6 +58,9 @@ def register(app: typer.Typer) -> None:
     tokens.command("list", epilog=example("tokens list"))(list_tokens)
     tokens.command("revoke", epilog=example("tokens revoke 1f2e3d4c5b6a"))(revoke_token)
     app.add_typer(tokens, name="tokens")
+    bundles = typer.Typer(help="The code of uploaded tools.", no_args_is_help=True)
+    bundles.command("collect", epilog=example("bundles collect --hours 1"))(collect)
+    app.add_typer(bundles, name="bundles")
     policy = typer.Typer(help="The policy service.", no_args_is_help=True)
     policy.command("outbox", epilog=example("policy outbox"))(outbox)
     app.add_typer(policy, name="policy")
@@ -114,6 +118,18 @@ def restore(
     from toolcrib.surfaces.backups import restore as put_back
 
     print_json(put_back(invocation(ctx, store).settings, path))
+
+
+def collect(
+    ctx: typer.Context,
+    hours: Annotated[float, typer.Option("--hours", metavar="N", help="The grace, at each of two stages.", min=1)] = 24,
+    store: StoreOption = "",
+) -> None:
+    """Take away code that no tool names: first to the trash, and from there later. The service does so every hour."""
+    from toolcrib.surfaces.collecting import collect_once
+
+    with invocation(ctx, store).system() as system:
+        print_json(collect_once(system, older_than=hours * _HOUR_SECONDS))
 
 
 def create_token(

@@ -61,8 +61,11 @@ def _particulars(error: ToolcribError) -> dict[str, Any]:
     return {}
 
 
-def problem_answer(error: BaseException) -> Response:
+def problem_answer(error: BaseException, status: int | None = None) -> Response:
+    """``status`` is said instead of the error's own."""
     problem = problem_of(error)
+    if status is not None:
+        problem["status"] = status
     headers: dict[str, str] = {}
     if isinstance(error, UnauthenticatedError):
         headers["www-authenticate"] = 'Bearer realm="toolcrib"'

@@ -9,9 +9,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from toolcrib.calling.blocking import OUTSIDE, READS, in_thread
+from toolcrib.catalogue.code import code_link, open_code
 from toolcrib.core.errors import BundleNotFoundError
 from toolcrib.core.roles import Role
-from toolcrib.formats.bundle import CODE, blob_key, bundle_digest
+from toolcrib.formats.bundle import CODE, bundle_digest
 from toolcrib.surfaces.http import parameters
 from toolcrib.surfaces.http.endpoints import TOOL_ID, Answered, Endpoint, Parameter, under
 from toolcrib.surfaces.http.errors import RequestError
@@ -44,10 +45,10 @@ async def get_bundle(service: Service, request: Request) -> Response:
 
 async def _code(service: Service, digest: str, name: str) -> Response:
     blobs = service.blobs
-    link = await in_thread(OUTSIDE, blobs.link, blob_key(digest))
+    link = await in_thread(OUTSIDE, code_link, blobs, digest)
     if link is not None:
         return RedirectResponse(link, 307, {"cache-control": "no-store"})
-    pieces = await in_thread(OUTSIDE, blobs.open, blob_key(digest))
+    pieces = await in_thread(OUTSIDE, open_code, blobs, digest)
     if pieces is None:
         raise _missing(digest)
     headers = {"content-disposition": f'attachment; filename="{name}.zip"', "etag": f'"{digest}"'}

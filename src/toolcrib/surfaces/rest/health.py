@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from starlette.requests import Request
 from starlette.responses import Response
 
 from toolcrib.calling.blocking import HOUSEKEEPING, in_thread
-from toolcrib.core.errors import StoreError
 from toolcrib.core.roles import Role
 from toolcrib.surfaces.http import metrics
 from toolcrib.surfaces.http.endpoints import Answered, Endpoint, ref
-from toolcrib.surfaces.http.problems import json_answer
+from toolcrib.surfaces.http.problems import json_answer, problem_answer
 from toolcrib.surfaces.rest.service import Service
 
-_PING_SECONDS = 5.0
+NOT_READY = 503
+"""Whatever is wrong: who asks sends nobody here until it is mended. The ``code`` tells what it is."""
 
 
 async def healthz(_service: Service, _request: Request) -> Response:
@@ -23,13 +21,10 @@ async def healthz(_service: Service, _request: Request) -> Response:
 
 
 async def readyz(service: Service, _request: Request) -> Response:
-    for what, ping in {"store": service.catalogue.store.ping, "blob store": service.blobs.ping}.items():
-        try:
-            async with asyncio.timeout(_PING_SECONDS):
-                await in_thread(HOUSEKEEPING, ping)
-        except TimeoutError:
-            raise StoreError(f"the {what} did not answer within {_PING_SECONDS:g} s") from None
-    return json_answer({"status": "ready"})
+    problem = await service.readiness.problem()
+    if problem is None:
+        return json_answer({"status": "ready"})
+    return problem_answer(problem, NOT_READY)
 
 
 async def get_metrics(service: Service, _request: Request) -> Response:
@@ -44,8 +39,9 @@ ENDPOINTS = (
         answers={200: Answered("It is.", ref("Status"))},
     ),
     Endpoint(
-        "GET", "/readyz", readyz, None, "Operations", "Whether the store and the blobs can be reached",
-        answers={200: Answered("They can.", ref("Status"))},
+        "GET", "/readyz", readyz, None, "Operations", "Whether everything that the service needs can be written",
+        answers={200: Answered("It can.", ref("Status"))},
+        problems=(NOT_READY,),
     ),
     Endpoint(
         "GET", "/metrics", get_metrics, Role.READER, "Operations", "Prometheus metrics",

@@ -44,7 +44,7 @@ _REPLACE = Parameter("replace", "Write over a tool of the same tool_id.", FLAG_S
 
 async def upload_tool(service: Service, request: Request) -> Response:
     replace, force = parameters.flag(request, "replace"), parameters.flag(request, "force")
-    async with uploaded_file(request, service.spool) as path:
+    async with service.uploads.taken(), uploaded_file(request, service.spool) as path:
         entry = await in_thread(
             WRITES,
             ingest,
@@ -55,6 +55,7 @@ async def upload_tool(service: Service, request: Request) -> Response:
             replace=replace,
             force=force,
             principal=parameters.principal(request),
+            limits=service.bundle_limits,
         )
     return entry_done("Tool uploaded successfully", entry)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -13,9 +14,9 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 from starlette.requests import Request
 
-from toolcrib.bootstrap import make_folder
+from toolcrib.bootstrap import make_folder, try_writing
 from toolcrib.calling.blocking import WRITES, in_thread
-from toolcrib.core.errors import InvalidBundleError, StoreError
+from toolcrib.core.errors import InvalidBundleError, StoreError, disk_error
 from toolcrib.surfaces.http.bodies import pieces, take_upload
 from toolcrib.surfaces.http.errors import UnsupportedMediaTypeError
 
@@ -114,27 +115,42 @@ async def uploaded_file(request: Request, folder: Path) -> AsyncIterator[Path]:
         yield Path(file.name)
 
 
-def discard_leftovers(folder: Path) -> None:
-    """Remove what a crash left of uploads. Call it while nobody uploads to the folder."""
+def discard_leftovers(folder: Path, *, older_than: float = 0.0) -> None:
+    """Remove what a crash left of uploads. Without an age, call it while nobody uploads to the folder."""
     for path in folder.glob(f"{PREFIX}*"):
-        path.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            if path.stat().st_mtime <= time.time() - older_than:
+                path.unlink()
+
+
+def check_spool(folder: Path) -> None:
+    """Raises StoreError that says why uploads cannot be kept in the folder."""
+    try:
+        make_folder(folder)
+        try_writing(folder)
+    except OSError as error:
+        raise _cannot_keep(folder, error) from None
 
 
 def _temporary(folder: Path) -> IO[bytes]:
+    """Without a buffer: what could not be written would be tried again when the file is closed."""
     try:
         make_folder(folder)
-        return tempfile.NamedTemporaryFile(dir=folder, prefix=PREFIX, suffix=".zip")
+        return tempfile.NamedTemporaryFile(dir=folder, prefix=PREFIX, suffix=".zip", buffering=0)
     except OSError as error:
-        raise StoreError(f"uploads cannot be kept in {str(folder)!r}: {error.strerror or error}") from None
+        raise _cannot_keep(folder, error) from None
 
 
 def _flush(form: _Form, file: IO[bytes]) -> None:
     try:
-        file.write(form.pending)
-        file.flush()
+        while form.pending:
+            del form.pending[: file.write(form.pending)]
     except OSError as error:
-        raise StoreError(f"the upload could not be written to disk: {error.strerror or error}") from None
-    form.pending.clear()
+        raise disk_error("the upload could not be written to disk", error) from None
+
+
+def _cannot_keep(folder: Path, error: OSError) -> StoreError:
+    return disk_error(f"uploads cannot be kept in {str(folder)!r}", error)
 
 
 def _boundary(request: Request) -> bytes:

@@ -1,0 +1,170 @@
+"""Row 11: what strangers write costs as much as it is long, or is refused before it costs more.
+
+The sizes are such that what is not refused ends all the same; what was quadratic took minutes at the sizes that an
+upload may have.
+"""
+
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolcrib import ExportError, InvalidArgumentsError, InvalidBundleError, InvalidSchemaError, ToolSpec
+from toolcrib.core.errors import did_you_mean
+from toolcrib.core.evolution import breaking_changes
+from toolcrib.core.references import with_pointers
+from toolcrib.core.schema import ArgumentCheck, OutputCheck
+from toolcrib.core.schema_cost import CAP, costs, size_and_depth
+from toolcrib.core.versions import parse_version
+from toolcrib.formats.bundle import parse_json_object
+from toolcrib.formats.gemini_schema import GeminiSchema
+
+Schema = dict[str, Any]
+
+
+def referring(times: int, keyword: str = "anyOf", last: Any = None) -> Schema:
+    """Schemas of which each refers twice to the next one."""
+    twice = {number: [{"$ref": f"#/$defs/d{number + 1}"}] * 2 for number in range(times)}
+    parts: Schema = {f"d{number}": {keyword: both} for number, both in twice.items()}
+    parts[f"d{times}"] = last or {"type": "string"}
+    return {"type": "object", "properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": parts}
+
+
+def object_of(**members: Any) -> Schema:
+    return {"type": "object", "properties": members}
+
+
+def nested(levels: int) -> Any:
+    value: Any = {}
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize("where", ["first", "last", "nested", "every"])
+def test_a_key_that_stands_twice_is_named_at_once(where: str) -> None:
+    many = ",".join(f'"k{number}":{{"a":1}}' for number in range(60_000))
+    text = {
+        "first": f'{{"twice":1,"twice":2,{many}}}',
+        "last": f'{{{many},"twice":1,"twice":2}}',
+        "nested": f'{{{many},"b":[[{{"twice":1,"twice":2}}]]}}',
+        "every": "{" + '"twice":1,' * 60_000 + '"twice":1}',
+    }[where]
+    with pytest.raises(InvalidBundleError, match="'twice' stands twice"):
+        parse_json_object(text, "spec.json")
+
+
+@pytest.mark.parametrize("levels", [30, 60])
+def test_references_that_multiply_do_not_keep_a_check_busy(levels: int) -> None:
+    with pytest.raises(InvalidSchemaError, match="'evil' cannot be checked for a value this large or this deep"):
+        ArgumentCheck(referring(levels), "evil")({"a": 1})
+    with pytest.raises(InvalidSchemaError, match="cannot be checked"):
+        OutputCheck(referring(levels, "allOf"), "evil")({"a": "x"})
+
+
+def test_an_error_that_would_take_long_to_explain_is_told_briefly() -> None:
+    check = ArgumentCheck(referring(16), "evil")
+    assert check({"a": "x"}) == {"a": "x"}
+    with pytest.raises(InvalidArgumentsError, match="too many alternatives to say why"):
+        check({"a": 1})
+
+
+def test_a_schema_that_refers_to_itself_in_many_ways_takes_only_what_is_flat() -> None:
+    back = {"properties": {"a": {"$ref": "#"}}}
+    check = ArgumentCheck({"type": "object", "anyOf": [back, back]}, "evil")
+    assert check(nested(4)) == nested(4)
+    with pytest.raises(InvalidSchemaError, match="cannot be checked"):
+        check(nested(79))
+
+
+def test_schemas_that_refer_to_themselves_once_are_cheap() -> None:
+    anything = {
+        "anyOf": [
+            {"type": "string"},
+            {"type": "array", "items": {"$ref": "#"}},
+            {"type": "object", "additionalProperties": {"$ref": "#"}},
+        ]
+    }
+    assert costs(anything)[-1] < 1_000
+    tree = object_of(left={"$ref": "#"}, right={"$ref": "#"}, value={})
+    assert costs(tree)[-1] < 1_000
+    dynamic = {"$dynamicAnchor": "node", **object_of(next={"$dynamicRef": "#node"})}
+    assert 80 < costs(dynamic)[-1] < 1_000
+    assert costs(referring(40))[-1] == CAP
+
+
+@given(st.recursive(st.integers(), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner)))
+def test_the_size_of_a_value_counts_its_leaves(value: Any) -> None:
+    def leaves(one: Any) -> int:
+        inside = list(one.values()) if isinstance(one, dict) else one
+        return sum(map(leaves, inside)) if isinstance(inside, list) and inside else 1
+
+    assert size_and_depth(value)[0] == leaves(value)
+
+
+@pytest.mark.parametrize("size", [4, 8, 12])
+def test_the_cost_is_never_less_than_what_is_done(size: int) -> None:
+    """A schema that counts: each way to the last part is an error of its own."""
+    schema = referring(size, "allOf", {"type": "string"})
+    errors = jsonschema_rs.Draft202012Validator(schema).iter_errors({"a": 1})
+    assert sum(1 for _ in errors) <= costs(schema)[-1]
+
+
+def test_defaults_behind_references_are_looked_for_within_bounds() -> None:
+    chain: Schema = {f"d{number}": {"$ref": f"#/$defs/d{number + 1}"} for number in range(1000)}
+    chain["d1000"] = {}
+    members = {str(number): {"$ref": f"#/$defs/d{number}"} for number in range(1000)}
+    shared = {str(number): {"default": number} for number in range(500)}
+    many = {f"x{number}": {"allOf": [{"$ref": "#/$defs/a"}]} for number in range(500)}
+    for schema in (
+        {**object_of(**members), "$defs": chain},
+        {**object_of(**many), "$defs": {"a": object_of(**shared)}},
+    ):
+        with pytest.raises(InvalidSchemaError, match="many others refer to"):
+            ArgumentCheck(schema, "evil")
+
+
+def test_the_way_to_a_part_with_a_name_is_short() -> None:
+    parts = {str(number): {"$anchor": f"a{number}"} for number in range(1000)}
+    with pytest.raises(InvalidSchemaError, match="use shorter ones"):
+        with_pointers(object_of(**{"k" * 100_000: object_of(**parts)}))
+    short = object_of(k=object_of(**parts), x={"$ref": "#a7"})
+    assert with_pointers(short)["properties"]["x"] == {"$ref": "#/properties/k/properties/7"}
+    wide = {"$id": "https://example.com/", **object_of(**{"k" * 100_000: object_of(**{name: {} for name in parts})})}
+    assert with_pointers(wide)["properties"].keys() == wide["properties"].keys()
+
+
+def test_what_is_too_large_to_compare_counts_as_broken() -> None:
+    def alternatives(first: int) -> Schema:
+        return object_of(a={"anyOf": [{"type": "string", "minLength": number + first} for number in range(800)]})
+
+    def values(first: int) -> Schema:
+        return object_of(a={"enum": list(range(first, 2_000))})
+
+    for make in (alternatives, values):
+        assert breaking_changes(make(0), make(1)) == [
+            "its parameters have too many alternatives or values to be compared"
+        ]
+        assert breaking_changes(make(0), make(0)) == []
+
+
+def test_what_is_too_large_for_a_provider_is_refused() -> None:
+    around: Schema = {"type": "string"}
+    for _ in range(30):
+        around = {**object_of(a=around), "anyOf": [{}, {}]}
+    for schema in (around, referring(30)):
+        with pytest.raises(ExportError, match="too large for Gemini"):
+            GeminiSchema("evil", schema, []).convert(schema, "parameters")
+
+
+def test_long_names_are_not_compared() -> None:
+    assert did_you_mean("ab" * 100_000, ["ba" * 100_000]) == ""
+    assert did_you_mean("nmae", ["name"]) == "; did you mean 'name'?"
+
+
+@pytest.mark.parametrize("text", ["1" * 5_000, f"1.{'2' * 5_000}", f"1.0.0-{'3' * 5_000}"])
+def test_a_version_with_thousands_of_digits_is_one_like_any_other(text: str) -> None:
+    assert parse_version(text) <= parse_version("2")
+    assert ToolSpec(name="a", description="b", version=text).version == text
