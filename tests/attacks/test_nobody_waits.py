@@ -53,7 +53,9 @@ class Served:
             base_url="http://127.0.0.1:8000",
             headers={"authorization": f"Bearer {token}"},
         )
-        return await self.clients.enter_async_context(client)
+        await self.clients.enter_async_context(client)
+        assert (await client.get("/tools/none-of-these")).status_code == 404  # the gate knows the token from now on
+        return client
 
 
 @contextlib.asynccontextmanager
@@ -188,7 +190,7 @@ async def test_runs_of_one_caller_leave_places_for_the_others(tmp_path: Path, do
         for name in ("wait", "quick"):
             spec = ToolSpec(name=name, description="A function.", binding=Binding(system_function_rpc_id=name))
             service.system.catalogue.publish(spec)
-        attacker, agent = await service.as_role("publisher", "mallory"), await service.as_role("publisher", "ada")
+        attacker, agent = await service.as_role("runner", "mallory"), await service.as_role("runner", "ada")
         async with service.app.router.lifespan_context(service.app):
             run = {"rest": _run_by_rest, "mcp": _run_by_mcp}[door]
             waiting = [asyncio.create_task(run(attacker, "wait")) for _ in range(2 + 4)]
