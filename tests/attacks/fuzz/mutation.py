@@ -66,10 +66,10 @@ def _splice(content: bytes, words: Sequence[bytes], draw: Random) -> bytes:
 
 
 def _number(content: bytes, words: Sequence[bytes], draw: Random) -> bytes:
-    """A field of two or four bytes, as formats have them, at one of its edges."""
+    """A field of some bytes, as formats have them, at one of its edges; fields stand behind words."""
     size = draw.choice((1, 2, 4, 8))
     value = draw.choice((0, 1, 2 ** (8 * size) - 1, 2 ** (8 * size - 1), draw.randrange(256)))
-    at = draw.randint(0, max(0, len(content) - size))
+    at = content.find(draw.choice(words)) + draw.randint(0, 64)
     return content[:at] + value.to_bytes(size, draw.choice(("little", "big"))) + content[at + size :]
 
 
