@@ -87,7 +87,7 @@ def newlines_bundle() -> bytes:
 def newlines(port: int, tokens: Tokens) -> None:
     with Client(port, tokens["publisher"], _SECONDS) as client:
         client.upload(newlines_bundle(), "?replace=true")
-    _at_once(1, lambda _: _post(port, tokens["publisher"], "/tools/newlines/run", {"arguments": {}}))
+    _at_once(1, lambda _: _post(port, tokens["admin"], "/tools/newlines/run", {"arguments": {}}))
 
 
 def forged_jwts(port: int, tokens: Tokens) -> None:
@@ -163,17 +163,16 @@ def doubled(port: int, tokens: Tokens) -> None:
 def silent(port: int, tokens: Tokens) -> None:
     """Row 12: 320 connections that send nothing, and 20 bodies for /mcp that take for ever."""
     head = (
-        f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {tokens['publisher']}\r\nContent-Length: 100000\r\n"
-        "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\r\n{"
+        f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {tokens['admin']}\r\n"
+        "Content-Length: 100000\r\nContent-Type: application/json\r\n"
+        "Accept: application/json, text/event-stream\r\n\r\n{"
     ).encode()
     held: dict[int, socket.socket | None] = dict.fromkeys(range(340))
     while True:
         for number, connection in held.items():
             try:
                 if connection is None:
-                    held[number] = connection = socket.create_connection(("127.0.0.1", port), timeout=1)
-                    connection.sendall(head if number < 20 else b"")
-                    connection.setblocking(False)
+                    held[number] = _connected(port, head if number < 20 else b"")
                 elif number < 20:
                     connection.send(b" ")
                 elif connection.recv(4096) == b"":
@@ -185,6 +184,13 @@ def silent(port: int, tokens: Tokens) -> None:
                     connection.close()
                 held[number] = None
         time.sleep(0.2)
+
+
+def _connected(port: int, first: bytes) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port), timeout=1)
+    connection.sendall(first)
+    connection.setblocking(False)
+    return connection
 
 
 _POLICY = {"TOOLCRIB_POLICY": "webhook", "TOOLCRIB_POLICY_WEBHOOK_URL": "OUTSIDE/policy"}

@@ -45,7 +45,7 @@ THINGS = (
         lambda client: client.upload(bundle("twice", twice_named())),
     ),
     Thing(
-        "run: 40,000 newlines in requirements.txt", "18 s of the event loop", "publisher",
+        "run: 40,000 newlines in requirements.txt", "18 s of the event loop", "admin",
         lambda client: client.status("POST", "/tools/newlines/run", {"arguments": {}}),
         lambda client: client.upload(newlines_bundle()),
     ),
@@ -66,7 +66,7 @@ THINGS = (
 
 @dataclass(frozen=True)
 class Race:
-    """``prepare`` before each round, then ``one`` and ``other`` at once; ``one`` gives the tool whose code must be there
+    """``prepare`` before each round, then ``one`` and ``other`` at once; ``one`` says which tool's code must be there,
     and whether it was acknowledged."""
 
     title: str

@@ -148,7 +148,7 @@ class Service:
 
     def _make_tokens(self, environment: dict[str, str]) -> None:
         tokens = open_tokens(load_settings(environment, self.folder))
-        for name in ("publisher", *(f"reader-{number}" for number in range(READERS))):
+        for name in ("admin", "publisher", *(f"reader-{number}" for number in range(READERS))):
             self.tokens[name], record = new_token(name, Role.parse(name.partition("-")[0]), now=time.time())
             tokens.add(record)
         tokens.close()

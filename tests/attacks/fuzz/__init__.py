@@ -1,4 +1,4 @@
-"""Fuzz targets: every place where a stranger's bytes come in. `make test` gives each some seconds, `make fuzz` minutes."""
+"""Fuzz targets: where a stranger's bytes come in. `make test` gives each some seconds, `make fuzz` minutes."""
 
 from tests.attacks.fuzz import archives, filters, graphql, http, specs
 from tests.attacks.fuzz.target import Target

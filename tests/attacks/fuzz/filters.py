@@ -17,7 +17,8 @@ from toolcrib.ports import Change, Store
 from toolcrib.surfaces.http.parameters import entry_filter
 
 _VALUES: tuple[Any, ...] = (
-    None, True, 0, 1, 1.5, -1, 2**53, "", "a", "Web\n", "ß", "x'\"\\y", [], ["a", 1], [{"a": 1}, {"b": [1]}], {}, {"a": None},
+    None, True, 0, 1, 1.5, -1, 2**53, "", "a", "Web\n", "ß", "x'\"\\y", [], ["a",
+    1], [{"a": 1}, {"b": [1]}], {}, {"a": None},
     {"a": {"b": 1}, "0": "z"}, [[1, 2], [3]], "a" * 200,
 )  # fmt: skip
 
@@ -74,18 +75,23 @@ def _opened(folder: Path) -> Iterator[Attack]:
 
 
 _FILTERS: tuple[Any, ...] = (
-    {}, {"tags": "web"}, {"metadata.a": {"$gte": 1, "$lt": 2}}, {"metadata.a.b": 1}, {"metadata.b.0": {"$exists": True}},
+    {}, {"tags": "web"}, {"metadata.a": {"$gte": 1,
+    "$lt": 2}}, {"metadata.a.b": 1}, {"metadata.b.0": {"$exists": True}},
     {"tags": {"$in": ["web", None]}}, {"tags": {"$all": ["web", "a"]}}, {"metadata.a": {"$size": 2}},
     {"$or": [{"tool_type": "parser"}, {"$and": [{"name": "t1"}, {"tags": {"$ne": "a"}}]}]}, {"$nor": [{"name": "t3"}]},
     {"metadata.a": {"$elemMatch": {"a": {"$type": ["int", "string"]}}}}, {"metadata.a": {"$not": {"$type": "null"}}},
     {"description": {"$regex": "^W.b (tool|x{1,3})?\\b", "$options": "im"}}, {"metadata.a": {"$nin": [1, "a", None]}},
     {"metadata": {"a": 1, "b": [1]}}, {"metadata.a": {"$elemMatch": {"$gt": 1, "$lt": 9}}},
-    {"$and": [{"tags": "web"}] * 40}, {"name": {"$regex": "(a+)+$"}}, {"metadata.a": {"$all": [{"$elemMatch": {"a": 1}}]}},
+    {"$and": [{"tags": "web"}] * 40}, {"name": {"$regex": "(a+)+$"}},
+    {"metadata.a": {"$all": [{"$elemMatch": {"a": 1}}]}},
 )  # fmt: skip
 _WORDS = (
-    "$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists", "$type", "$regex", "$options", "$all", "$size",
-    "$elemMatch", "$and", "$or", "$nor", "$not", "$where", "credentials", "credentials.key", "binding.service_url", "metadata.a",
-    "default_tool_usage_credentials", "tool_metadata", "tool_tags", "[a-z]*", "(?i)a|b", "\\bweb\\b", "(x{0,9}){0,9}", "im",
+    "$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists", "$type", "$regex", "$options", "$all",
+    "$size",
+    "$elemMatch", "$and", "$or", "$nor", "$not", "$where", "credentials", "credentials.key", "binding.service_url",
+    "metadata.a",
+    "default_tool_usage_credentials", "tool_metadata", "tool_tags", "[a-z]*", "(?i)a|b", "\\bweb\\b", "(x{0,9}){0,9}",
+    "im",
 )  # fmt: skip
 
 TARGET = Target(
@@ -93,5 +99,5 @@ TARGET = Target(
     tuple(json.dumps(where).encode() for where in _FILTERS),
     tuple(json.dumps(word).encode() for word in _WORDS),
     _opened,
-    6000,
+    4000,
 )

@@ -19,29 +19,28 @@ from toolcrib.surfaces.service import ENDPOINTS
 
 _STATUS = re.compile(rb"(?:\A|\r\n\r\n|[}\]])HTTP/1\.[01] (\d{3})")
 _QUIET_SECONDS = 0.1
-"""Who says nothing for so long may be waiting for the rest of a request: we hang up our end, and it must hang up its."""
+"""Who says nothing for so long may wait for the rest of a request: we hang up our end, and it must hang up its."""
 _LENGTH = b"@LENGTH@"
 
 
 def _answer(port: int, content: bytes) -> bytes:
     answer = b""
-    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
-        with suppress(ConnectionError):
-            connection.sendall(content)
-            connection.settimeout(_QUIET_SECONDS)
-            with suppress(TimeoutError):
-                while piece := connection.recv(65536):
-                    answer += piece
-                return answer
-            connection.shutdown(socket.SHUT_WR)
-            connection.settimeout(PATIENCE)
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection, suppress(ConnectionError):
+        connection.sendall(content)
+        connection.settimeout(_QUIET_SECONDS)
+        with suppress(TimeoutError):
             while piece := connection.recv(65536):
                 answer += piece
+            return answer
+        connection.shutdown(socket.SHUT_WR)
+        connection.settimeout(PATIENCE)
+        while piece := connection.recv(65536):
+            answer += piece
     return answer
 
 
 def _complete(content: bytes) -> bytes:
-    head, _, body = content.partition(b"\r\n\r\n")
+    body = content.partition(b"\r\n\r\n")[2]
     return content.replace(_LENGTH, b"%d" % len(body), 1)
 
 
@@ -86,7 +85,9 @@ def _corpus() -> Iterator[bytes]:
     yield _json("PUT", "/tools/a?force=true", b'{"tool_tags": ["ai"], "tool_api_spec": {"input": {"type": "object"}}}')
     yield _json("POST", "/tools/a/run", b'{"arguments": {"text": "a"}}')
     yield _json("POST", "/tools/query/generic", b'{"tool_tags": {"$in": ["a", null]}, "tool_id": {"$regex": "^a"}}')
-    yield _json("POST", "/graphql", b'{"query": "query($n: Int!) { tools(limit: $n) { tool_id } }", "variables": {"n": 5}}')
+    yield _json(
+        "POST", "/graphql", b'{"query": "query($n: Int!) { tools(limit: $n) { tool_id } }", "variables": {"n": 5}}'
+    )
     yield _json("POST", "/mcp", b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}').replace(
         b"Connection", b"Accept: application/json, text/event-stream\r\nConnection"
     )
@@ -102,16 +103,24 @@ TARGET = Target(
     "http",
     tuple(_corpus()),
     (
-        b"\r\n", b"\n", b"\r\n\r\n", b" ", b"\t", b"\0", b"HTTP/1.0", b"HTTP/2.0", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"Host: a\r\n",
-        b"Host: 127.0.0.1\r\n", b"Origin: null\r\n", b"Content-Length: 0\r\n", b"Content-Length: -1\r\n", b"Content-Length: 5\r\n",
-        b"Transfer-Encoding: chunked\r\n", b"Transfer-Encoding: identity\r\n", b"Expect: 100-continue\r\n", b"ffffffffffffffff\r\n",
-        b"0\r\n\r\n", b"Upgrade: websocket\r\nConnection: Upgrade\r\n", b"X-Forwarded-For: ::1\r\n", b"Range: bytes=0-\r\n", b"%00",
-        b"%ff", b"%2e%2e/", b"../", b"?limit=0", b"&cursor=", b"#", b"CONNECT a:1 HTTP/1.1\r\n", b"TRACE ", b"HEAD ", b"DELETE ",
-        b"Content-Type: text/plain\r\n", b"application/x-www-form-urlencoded", b"Authorization: Bearer \r\n", b'"$where"',
-        b"If-Match: \"a\"\r\n", b"Content-Encoding: gzip\r\n", b"--b", b"--b--", b"name=\"file\"", b"traceparent: 00-0-0-01\r\n",
-        b"Mcp-Session-Id: 1\r\n", b"Accept: */*\r\n", b"\xff", b"multipart/form-data; boundary=", b"tools/call", b'"params"',
+        b"\r\n", b"\n", b"\r\n\r\n", b" ", b"\t", b"\0", b"HTTP/1.0", b"HTTP/2.0",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"Host: a\r\n",
+        b"Host: 127.0.0.1\r\n", b"Origin: null\r\n", b"Content-Length: 0\r\n", b"Content-Length: -1\r\n",
+        b"Content-Length: 5\r\n",
+        b"Transfer-Encoding: chunked\r\n", b"Transfer-Encoding: identity\r\n", b"Expect: 100-continue\r\n",
+        b"ffffffffffffffff\r\n",
+        b"0\r\n\r\n", b"Upgrade: websocket\r\nConnection: Upgrade\r\n", b"X-Forwarded-For: ::1\r\n",
+        b"Range: bytes=0-\r\n", b"%00",
+        b"%ff", b"%2e%2e/", b"../", b"?limit=0", b"&cursor=", b"#", b"CONNECT a:1 HTTP/1.1\r\n", b"TRACE ", b"HEAD ",
+        b"DELETE ",
+        b"Content-Type: text/plain\r\n", b"application/x-www-form-urlencoded", b"Authorization: Bearer \r\n",
+        b'"$where"',
+        b'If-Match: "a"\r\n', b"Content-Encoding: gzip\r\n", b"--b", b"--b--", b'name="file"',
+        b"traceparent: 00-0-0-01\r\n",
+        b"Mcp-Session-Id: 1\r\n", b"Accept: */*\r\n", b"\xff", b"multipart/form-data; boundary=", b"tools/call",
+        b'"params"',
     ),
     _opened,
-    240,
+    200,
     shares=1,
 )  # fmt: skip

@@ -11,12 +11,27 @@ LARGEST = 64 * 1024
 Step = Callable[[bytes, Sequence[bytes], Random], bytes]
 
 ODD_VALUES: tuple[Any, ...] = (
-    None, True, False, 0, -1, 1, 1.0, -0.0, 10_000.0, 1e300, 2**31, 2**53 + 1, 2**63, -(2**63) - 1, 10**33, 10**400, float("nan"),
+    None, True, False, 0, -1, 1, 1.0, -0.0, 10_000.0, 1e300, 2**31, 2**53 + 1, 2**63, -(2**63) - 1, 10**33,
+    10**400, float("nan"),
     float("inf"), "", "\0", "a", "$a", "a.b", "..", "x" * 1000, "\ud800", "é", "e\u0301", "\u202e", "ﬀ", "K",
     "\ufeff", [], {}, [None], {"": ""}, [[]], {"$ref": "#"}, {"$ref": "#/$defs/a"}, {"$eq": 1}, {"type": "object"},
     {"type": ["object", "null"]}, {"$regex": "(a+)+$"}, {"$elemMatch": {}}, {"$where": "1"}, {"toolcrib": {}},
 )  # fmt: skip
-_SIGNS = (b"\0", b"\xff", b"\n", b"\r\n", b'"', b"\\", b"{", b"}", b"[", b"]", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\x80")
+_SIGNS = (
+    b"\0",
+    b"\xff",
+    b"\n",
+    b"\r\n",
+    b'"',
+    b"\\",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b"\xed\xa0\x80",
+    b"\xef\xbb\xbf",
+    b"\x80",
+)
 
 
 def damaged(corpus: Sequence[bytes], words: Sequence[bytes], draw: Random) -> bytes:

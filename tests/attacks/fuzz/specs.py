@@ -12,8 +12,8 @@ from tests.support.archives import SPEC as ENTRY
 
 from toolcrib.catalogue.creator import changed_spec, checked_spec
 from toolcrib.core.spec import ToolSpec
-from toolcrib.formats.bundle import parse_json_object
 from toolcrib.formats import from_definition, handover, parse_call
+from toolcrib.formats.bundle import parse_json_object
 from toolcrib.formats.table import FORMATS
 from toolcrib.formats.toolentry import entry_changes, entry_to_spec, spec_to_entry
 from toolcrib.formats.toolmetadata import ToolMetadata
@@ -106,9 +106,11 @@ def _corpus() -> tuple[bytes, ...]:
 
 
 _WORDS = (
-    "$ref", "$defs", "$id", "$schema", "$dynamicRef", "allOf", "anyOf", "not", "if", "type", "properties", "items", "prefixItems",
-    "required", "default", "const", "enum", "pattern", "format", "maxLength", "multipleOf", "toolcrib", "metadata", "binding",
+    "$ref", "$defs", "$id", "$schema", "$dynamicRef", "allOf", "anyOf", "not", "if", "type", "properties", "items",
+    "prefixItems",
+    "required", "default", "const", "enum", "pattern", "format", "maxLength", "multipleOf", "toolcrib", "metadata",
+    "binding",
     "entrypoints", "execute", "input", "output", "name", "tool_id", "version", "capabilities", "arguments",
 )  # fmt: skip
 
-TARGET = Target("specs", _corpus(), tuple(json.dumps(word).encode() for word in _WORDS), _opened, 4000)
+TARGET = Target("specs", _corpus(), tuple(json.dumps(word).encode() for word in _WORDS), _opened, 2500)
