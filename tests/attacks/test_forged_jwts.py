@@ -163,8 +163,8 @@ CHANGED: dict[str, Forgery] = {
 }
 NOW = int(time.time())
 WRONG: dict[str, Forgery] = {
-    f"{name} {value!r:.40}": lambda keys, name=name, value=value: signed(keys, **{"role": "admin", name: value})  # type: ignore[misc]
-    for name, value in (
+    f"wrong claims {number}, {name}": lambda keys, name=name, value=value: signed(keys, **{"role": "admin", name: value})  # type: ignore[misc]
+    for number, (name, value) in enumerate((
         ("exp", 1), ("exp", None), ("exp", "never"), ("exp", NOW - 31), ("exp", -1), ("nbf", NOW + 3600), ("nbf", "x"),
         ("iat", NOW + 3600), ("aud", "other"), ("aud", ["other", "toolcrib2"]), ("aud", None),
         ("aud", {"toolcrib": 1}), ("aud", ""),
@@ -173,7 +173,7 @@ WRONG: dict[str, Forgery] = {
         ("sub", ["ada"]), ("role", None), ("role", "emperor"), ("role", "ADMIN"), ("role", {"admin": True}),
         ("role", [["admin"]]),
         ("role", "admin "), ("role", True),
-    )
+    ))
 }  # fmt: skip
 FORGERIES = {**UNSIGNED, **CONFUSED, **POINTING, **CHANGED, **WRONG}
 
