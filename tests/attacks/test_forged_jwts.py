@@ -163,7 +163,9 @@ CHANGED: dict[str, Forgery] = {
 }
 NOW = int(time.time())
 WRONG: dict[str, Forgery] = {
-    f"wrong claims {number}, {name}": lambda keys, name=name, value=value: signed(keys, **{"role": "admin", name: value})  # type: ignore[misc]
+    f"wrong claims {number}, {name}": (
+        lambda keys, changes={"role": "admin", name: value}: signed(keys, **changes)  # type: ignore[misc]
+    )
     for number, (name, value) in enumerate((
         ("exp", 1), ("exp", None), ("exp", "never"), ("exp", NOW - 31), ("exp", -1), ("nbf", NOW + 3600), ("nbf", "x"),
         ("iat", NOW + 3600), ("aud", "other"), ("aud", ["other", "toolcrib2"]), ("aud", None),
