@@ -10,7 +10,7 @@ SITE := mkdir -p .cache && folder=$$(mktemp -d .cache/site-XXXXXX) && { \
 	$(BIN)/sphinx-build -q -E -b html -d $$folder/doctrees docs $$folder/html && \
 	rm -rf $(HELP) && mv $$folder/html $(HELP); done=$$?; rm -rf $$folder; exit $$done; }
 
-.PHONY: help run venv test coverage nightly ordinary pythons check measures docs bench lock parts clean
+.PHONY: help run venv test fuzz coverage nightly ordinary pythons check measures docs bench lock parts clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -38,6 +38,9 @@ ordinary: venv parts ## what depends on who runs it, as an ordinary user
 
 pythons: venv ## the fast part of the suite on the other supported Pythons that are installed
 	scripts/pythons
+
+fuzz: venv ## damaged input for all that reads a stranger's, FUZZ_SECONDS each (120); what fails stays in .cache/fuzz
+	$(BIN)/python -m tests.attacks.fuzz $(ARGS)
 
 coverage: venv parts ## every test, measured: the programs that run in processes of their own count too
 	@rm -rf .cache/coverage && mkdir -p .cache/coverage
