@@ -10,6 +10,7 @@ from toolcrib.core.errors import ToolNotFoundError
 from toolcrib.core.roles import Role
 from toolcrib.surfaces.http import parameters
 from toolcrib.surfaces.http.bodies import read_object
+from toolcrib.surfaces.http.departures import while_connected
 from toolcrib.surfaces.http.endpoints import TOOL_ID, Answered, Body, Endpoint, ref, under
 from toolcrib.surfaces.http.errors import RequestError
 from toolcrib.surfaces.http.problems import json_answer
@@ -17,14 +18,14 @@ from toolcrib.surfaces.rest.service import Service
 
 
 async def run_tool(service: Service, request: Request) -> Response:
-    """A ToolResult comes back whatever happened to the call, unless there is no such tool."""
+    """A ToolResult comes back whatever happened to the call, unless there is no such tool. Who leaves ends the run."""
     name: str = request.path_params["tool_id"]  # a name that no tool can have is a call too, and goes on record
     body = await read_object(request)
     unknown = next((key for key in body if key != "arguments"), None)
     if unknown is not None:
         raise RequestError(f"the body has a field {unknown!r:.60} that does not exist; it has 'arguments'")
     context = ToolContext.of(parameters.principal(request))
-    result = await service.calls.execute(name, body.get("arguments"), context)
+    result = await while_connected(request, service.calls.execute(name, body.get("arguments"), context))
     if result.error_code == ToolNotFoundError.code:
         raise ToolNotFoundError(name)
     service.metrics.ran("done" if result.success else result.error_code or "failed")
