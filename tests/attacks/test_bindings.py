@@ -419,7 +419,7 @@ def test_no_door_of_the_service_leads_around(attacked: Attacked, victim: Path) -
     reference = f"{SHIPPED}.scraping.rows:append"
     attack = {"arguments": aimed_at(victim, REPRODUCED[reference])}
     attacked.service.start()
-    publisher = attacked.as_role("publisher")
+    publisher = attacked.as_role("runner,publisher")
 
     def run(name: str) -> httpx.Response:
         return publisher.post(f"/tools/{name}/run", json=attack)

@@ -82,13 +82,14 @@ def with_key(value: str = MASK) -> dict[str, Any]:
 
 
 class Office:
-    """Ann keeps a tool with a credential; Mallory may publish too."""
+    """Ann keeps a tool with a credential; Mallory may publish too, and change it: owners are another wall."""
 
     def __init__(self, attacked: Attacked, good: Receiver, evil: Receiver) -> None:
         attacked.service.environment["TOOLCRIB_ALLOWED_ADDRESSES"] = "127.0.0.1"
+        attacked.service.environment["TOOLCRIB_TOOL_OWNERS"] = "shared"
         attacked.service.start()
         self.ann = attacked.as_role("publisher", "ann")
-        self.mallory = attacked.as_role("publisher", "mallory")
+        self.mallory = attacked.as_role("runner,publisher", "mallory")
         self.good, self.evil = good, evil
 
     def ann_publishes(self) -> None:
