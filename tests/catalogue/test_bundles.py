@@ -13,7 +13,7 @@ from toolcrib.adapters.blobs import open_blobs
 from toolcrib.adapters.stores.memory import MemoryStore
 from toolcrib.catalogue.bundles import ingest
 from toolcrib.catalogue.catalogue import Catalogue
-from toolcrib.catalogue.code import open_code
+from toolcrib.catalogue.code import may_be_withdrawn, open_code, withdraw
 from toolcrib.catalogue.collecting import GRACE_SECONDS, Collected, collect
 from toolcrib.catalogue.entries import Entry
 from toolcrib.core.errors import (
@@ -218,6 +218,17 @@ def test_the_code_stays_until_the_last_tool_that_has_it_is_gone_and_old(shop: Sh
     assert shop.collect(later=True) == Collected([], [], [digest])
     assert open_code(shop.blobs, digest) is None
     assert shop.kept() == set()
+
+
+def test_a_withdrawn_code_may_be_asked_about_until_it_is_gone(shop: Shop) -> None:
+    digest = bundle_digest(shop.upload(bundle()).spec.binding.source_code_link) or ""
+    assert not may_be_withdrawn(shop.blobs, digest)
+    shop.catalogue.delete(NAME)
+    withdraw(shop.blobs, digest)
+    assert may_be_withdrawn(shop.blobs, digest)
+    shop.collect(later=True)
+    assert {key.partition("/")[0] for key in shop.kept()} == {"trash"}
+    assert may_be_withdrawn(shop.blobs, digest)
 
 
 def test_code_that_is_needed_again_comes_back_from_the_trash(shop: Shop) -> None:

@@ -27,10 +27,12 @@ from toolcrib.calling.call import Calls
 from toolcrib.calling.recording import Recorder
 from toolcrib.calling.sharing import shared_runs
 from toolcrib.catalogue import Catalogue
+from toolcrib.catalogue.code import withdraw
 from toolcrib.core.errors import ToolNotFoundError
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
+from toolcrib.formats.bundle import bundle_digest
 from toolcrib.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -106,7 +108,7 @@ class System:
             audit=self.audit,
             seal=self.seal,
             bind=binder,
-            cleanups=[binder.forget, *self.cleanups],
+            cleanups=[binder.forget, self._withdraw, *self.cleanups],
             closing=[self.close],
             announce=bool(self.settings.events_receiver),
             owners=self.settings.tool_owners == "enforced",
@@ -141,6 +143,11 @@ class System:
     def local_calls(self) -> Calls:
         """The one way to call every tool of this machine, by the same rules."""
         return replace(self.calls, resolve=self.find_tool)
+
+    def _withdraw(self, spec: ToolSpec) -> None:
+        """The address of a deleted tool's code leads nowhere from now on, though the collector comes later."""
+        if digest := bundle_digest(spec.binding.source_code_link):
+            withdraw(self.blobs, digest)
 
     @cached_property
     def plugins(self) -> ToolRegistry:

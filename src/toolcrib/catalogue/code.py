@@ -3,6 +3,7 @@
     sha256/ab/<digest>         the code
     references/<digest>.<id>   somebody is about to write a record that names it
     trash/ab/<digest>.<id>     code that nothing named; it is found there as well
+    withdrawn/<digest>         the last tool with that code was deleted
 
 Nobody takes code away but :mod:`toolcrib.catalogue.collecting`, and who is about to name it takes a reference first.
 """
@@ -19,7 +20,7 @@ from toolcrib.core.errors import ToolcribError, UnavailableError
 from toolcrib.formats.bundle import blob_key
 from toolcrib.ports import Blobs
 
-CODE, REFERENCES, TRASH = "sha256", "references", "trash"
+CODE, REFERENCES, TRASH, _WITHDRAWN = "sha256", "references", "trash", "withdrawn"
 
 _log = logging.getLogger(__name__)
 
@@ -55,6 +56,16 @@ def referred(blobs: Blobs, digest: str) -> Iterator[None]:
         _give_up(blobs, reference)
         raise
     _give_up(blobs, reference)
+
+
+def withdraw(blobs: Blobs, digest: str) -> None:
+    """Say that no tool had the code any more a moment ago. It is a hint: somebody may have published it since."""
+    blobs.put(f"{_WITHDRAWN}/{digest}", io.BytesIO(b"."))
+
+
+def may_be_withdrawn(blobs: Blobs, digest: str) -> bool:
+    """Whether it is worth asking if there is a tool with the code: no tool may have it, though it is still kept."""
+    return blobs.holds(f"{_WITHDRAWN}/{digest}") or not blobs.holds(blob_key(digest))
 
 
 def to_trash(blobs: Blobs, digest: str) -> None:

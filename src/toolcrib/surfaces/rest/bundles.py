@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from toolcrib.calling.blocking import OUTSIDE, READS, in_thread
-from toolcrib.catalogue.code import code_link, open_code
+from toolcrib.catalogue.code import code_link, may_be_withdrawn, open_code
 from toolcrib.core.errors import BundleNotFoundError
 from toolcrib.core.roles import Role
 from toolcrib.formats.bundle import CODE, bundle_digest
@@ -38,7 +38,8 @@ async def get_bundle(service: Service, request: Request) -> Response:
     if bundle_digest(f"/bundles/{digest}/{CODE}") != digest:
         raise RequestError(f"{digest!r:.80} is not a SHA-256")
     seen = service.seen_by(request)
-    if seen is not service.catalogue and not await in_thread(READS, seen.has_bundle, digest):
+    limited = seen is not service.catalogue or await in_thread(OUTSIDE, may_be_withdrawn, service.blobs, digest)
+    if limited and not await in_thread(READS, seen.has_bundle, digest):
         raise _missing(digest)
     return await _code(service, digest, digest[:12])
 
