@@ -20,6 +20,7 @@ from toolcrib.core.errors import MissingDependencyError, StorageFullError, Stora
 from toolcrib.core.query.budget import BUDGET
 
 try:
+    import bson
     import pymongo
     from bson import ObjectId
     from pymongo.errors import (
@@ -183,6 +184,11 @@ class MongoConnection:
             f"the MongoDB server at {self._hosts!r} is not a member of a replica set{f' {name!r}' if name else ''}; "
             "start it with --replSet and run rs.initiate() (one member is enough)"
         )
+
+
+def size_of(document: Document) -> int:
+    """How many bytes the server keeps of it."""
+    return len(bson.encode(document))
 
 
 _PASSING_CODES = frozenset({

@@ -1,5 +1,6 @@
 """Doctor, backup and restore, tokens from the command line, policies seen from the door, logs."""
 
+import asyncio
 import json
 import logging
 import time
@@ -25,7 +26,7 @@ from toolcrib.core.roles import Role
 from toolcrib.core.tokens import new_token
 from toolcrib.settings import Settings
 from toolcrib.surfaces.backups import backup, restore
-from toolcrib.surfaces.doctor import doctor
+from toolcrib.surfaces.doctor import Check, doctor
 from toolcrib.surfaces.logs import JsonLines, PlainLines
 
 
@@ -128,21 +129,25 @@ async def test_a_damaged_backup_is_not_restored(serve: Serve, settings: Settings
         restore(other, tmp_path / "saved.zip")
 
 
+async def examined(settings: Settings) -> dict[str, Check]:
+    return {check.name: check for check in await asyncio.to_thread(doctor, settings)}
+
+
 async def test_doctor(serve: Serve, settings: Settings, tmp_path: Path) -> None:
     await fill(await serve(settings))
-    checks = {check.name: check for check in doctor(settings)}
+    checks = await examined(settings)
     assert {check.health for check in checks.values()} <= {"ok", "warning"}
     assert "3 tools" in checks["store"].detail
     assert "'a'" in checks["credentials"].detail
 
     (tmp_path / "broken").write_text("not a database, but long enough to be looked at " * 100)
-    broken = {c.name: c for c in doctor(settings.with_changes("test", store=f"sqlite://{tmp_path}/broken"))}
+    broken = await examined(settings.with_changes("test", store=f"sqlite://{tmp_path}/broken"))
     assert broken["store"].health == "failed"
     assert str(tmp_path / "broken") in broken["store"].detail
-    exposed = {c.name: c for c in doctor(settings.with_changes("test", host="0.0.0.0"))}
+    exposed = await examined(settings.with_changes("test", host="0.0.0.0"))
     assert exposed["access"].health == "failed"
     assert "open to everybody" in exposed["access"].detail
-    lost = {c.name: c for c in doctor(settings.with_changes("test", blobs="file:///proc/nowhere"))}
+    lost = await examined(settings.with_changes("test", blobs="file:///proc/nowhere"))
     assert lost["blobs"].health == "failed"
 
 

@@ -11,9 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import bson
-
-from toolcrib.adapters.mongo import Document, MongoConnection
+from toolcrib.adapters.mongo import Document, MongoConnection, size_of
 from toolcrib.adapters.stores.changes import check_after, kept_document, new_etag
 from toolcrib.adapters.stores.mongo_filter import any_word, decode, server_filter
 from toolcrib.adapters.stores.mongo_write import (
@@ -198,4 +196,4 @@ class MongoStore:
 def _count_found(document: Document) -> None:
     """To be counted, a document must be measured; nobody pays for that without a budget."""
     if BUDGET.get() is not None:
-        found(len(bson.encode(document)))
+        found(size_of(document))
