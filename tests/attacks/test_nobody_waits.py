@@ -19,7 +19,7 @@ from tests.support.waiting import PATIENCE, until, wait_until
 
 from toolcrib import Binding, ToolSpec, tool
 from toolcrib.bootstrap import System, open_store
-from toolcrib.calling.blocking import READS, WRITES, in_thread
+from toolcrib.calling.blocking import READS, SCANS, WRITES, in_thread
 from toolcrib.calling.call import Calls
 from toolcrib.calling.places import CALLER
 from toolcrib.calling.sharing import shared_runs
@@ -131,6 +131,26 @@ async def _attacked_by_slow_queries(hanging: HangingStore, address: str, tmp_pat
     assert {(answer.status_code, answer.json()["code"]) for answer in refused} == {(503, "overloaded")}
     assert all("your requests wait" in answer.json()["detail"] and answer.headers["retry-after"] for answer in refused)
     await until(lambda: READS.places.busy == 0)
+
+
+async def test_large_reads_of_many_callers_hold_up_no_short_one(address: str, tmp_path: Path):
+    """More callers than there are threads for short reads, each with one query that may look at every tool."""
+    hanging = HangingStore(open_store(address))
+    with contextlib.closing(hanging):
+        async with served(address, tmp_path, kept={"store": hanging}) as service:
+            service.system.catalogue.publish(ToolSpec(name="a", description="A tool.", tags=("web",)))
+            reader = await service.as_role("reader", "ada")
+            crowd = [await service.as_role("reader", f"caller-{number}") for number in range(READS.places.most + 1)]
+            slow = {"tool_tags": {"$regex": "slow"}}
+            asked = [asyncio.create_task(one.post("/tools/query/generic", json=slow)) for one in crowd]
+            try:
+                await until(lambda: SCANS.places.busy + SCANS.places.waiting == len(crowd))
+                for path in ("/tools", "/tools/a", "/tools/query/by-tag?tag=web", "/tools/a/history"):
+                    assert (await reader.get(path)).status_code == 200
+            finally:
+                hanging.may_go_on.set()
+                answers = await asyncio.gather(*asked)
+    assert {answer.status_code for answer in answers} == {200}
 
 
 @pytest.fixture

@@ -59,7 +59,10 @@ class Pool:
 
 
 READS = Pool("reads", 16)
-"""Reading the catalogue and the audit. Each piece of work is one query: it works within the door's limits."""
+"""Reading the catalogue and the audit, by an index. Each piece of work is one query, within the door's limits."""
+SCANS = Pool("large reads", 4)
+"""Reads that may look at every tool: what holds an expression, a search, GraphQL. Python computes one thing at a time,
+so more threads would only make the short reads beside them wait."""
 WRITES = Pool("writes", 16)
 """Changing the catalogue, with all that a change waits for: a policy service, the audit, the disk."""
 OUTSIDE = Pool("outside calls", 16)
@@ -73,7 +76,7 @@ async def in_thread(pool: Pool, function: Callable[P, T], /, *args: P.args, **kw
 
     Raises OverloadedError if too many wait for that pool already.
     """
-    limits = LIMITS.get() if pool is READS else None
+    limits = LIMITS.get() if pool in (READS, SCANS) else None
     if limits is None:
         return await pool.run(_in_context(function, *args, **kwargs))
     budget = QueryBudget(limits, time.thread_time)

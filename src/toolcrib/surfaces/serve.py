@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from contextlib import nullcontext, suppress
@@ -36,6 +37,8 @@ _NEWEST_HEADS = 5
 _HEAD_BYTES = 65_536
 _BACKLOG = 1024
 _PARENT_SECONDS = 1.0
+_SWITCH_SECONDS = 0.001
+"""How long one thread of a worker computes while others wait: a short read must not wait for a long one."""
 _ADDRESSES = {"/": "catalogue", "/docs": "REST API", "/graphql": "GraphQL", "/mcp": "MCP", "/help": "guides"}
 
 
@@ -140,6 +143,7 @@ def load_application(settings: Settings, parent: int = 0) -> Application:
 
     served = application(settings)
     if parent:
+        sys.setswitchinterval(_SWITCH_SECONDS)
         _leave_with_parent(parent)
         Watch(settings.port, settings.max_connections, served.clients, settings.trusted_proxies).start()
     return served

@@ -8,7 +8,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.calling.blocking import READS, in_thread
+from toolcrib.calling.blocking import SCANS, in_thread
 from toolcrib.catalogue import Catalogue
 from toolcrib.catalogue.reading import CatalogueReader
 from toolcrib.core.errors import InvalidNameError, ToolNotFoundError
@@ -73,7 +73,7 @@ async def _answer(graphs: Graphs, request: Request, body: object) -> Response:
     if isinstance(body, list):
         raise RequestError("one GraphQL request at a time, please; a list of them is not taken")
     seen = graphs.catalogue.as_seen_by(parameters.principal(request))
-    answered = await in_thread(READS, answer, body, _EntryReader(seen))
+    answered = await in_thread(SCANS, answer, body, _EntryReader(seen))
     modern = _RESPONSE in request.headers.get("accept", "")
     status = 400 if modern and "data" not in answered else 200
     return Response(json_bytes(answered), status, media_type=_RESPONSE if modern else "application/json")

@@ -8,7 +8,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.calling.blocking import READS, in_thread
+from toolcrib.calling.blocking import READS, SCANS, Pool, in_thread
 from toolcrib.core.roles import Role
 from toolcrib.surfaces.http import parameters
 from toolcrib.surfaces.http.bodies import read_json
@@ -40,7 +40,7 @@ async def query_by_keyword(service: Service, request: Request) -> Response:
     if not phrase.strip():
         raise RequestError("the query parameter 'keyword' is empty; write what to look for")
     pattern = _SPECIAL.sub(r"\\\1", phrase.strip())
-    return await _find(service, request, {"tool_search_description": {"$regex": pattern, "$options": "i"}})
+    return await _find(service, request, {"tool_search_description": {"$regex": pattern, "$options": "i"}}, SCANS)
 
 
 async def query_by_execution_mode(service: Service, request: Request) -> Response:
@@ -53,12 +53,12 @@ async def query_by_policy_uri(service: Service, request: Request) -> Response:
 
 async def query_generic(service: Service, request: Request) -> Response:
     where = await read_json(request)
-    return await _find(service, request, where)
+    return await _find(service, request, where, SCANS)
 
 
-async def _find(service: Service, request: Request, where: Any) -> Response:
+async def _find(service: Service, request: Request, where: Any, pool: Pool = READS) -> Response:
     page = await in_thread(
-        READS,
+        pool,
         service.seen_by(request).query,
         parameters.entry_filter(where),
         limit=parameters.limit(request),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.calling.blocking import READS, ask, in_thread
+from toolcrib.calling.blocking import READS, SCANS, ask, in_thread
 from toolcrib.core.roles import Role
 from toolcrib.formats.toolentry import document_to_entry
 from toolcrib.surfaces.http import parameters
@@ -26,7 +26,7 @@ async def search_tools(service: Service, request: Request) -> Response:
         return await tool_answer(service, request, "search")  # a search without words is none
     words = parameters.text(request, "q")
     most = parameters.whole_number(request, "limit", 10, _MAX_HITS)
-    hits = await in_thread(READS, seen.search, words, most)
+    hits = await in_thread(SCANS, seen.search, words, most)
     return json_answer(
         [
             {

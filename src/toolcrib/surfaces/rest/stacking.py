@@ -8,7 +8,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.calling.blocking import READS, in_thread
+from toolcrib.calling.blocking import SCANS, in_thread
 from toolcrib.core.names import check_name
 from toolcrib.core.roles import Role
 from toolcrib.formats.toolentry import document_to_entry
@@ -49,7 +49,7 @@ async def check_compat(service: Service, request: Request) -> Response:
     if not isinstance(strict, bool):
         raise RequestError("'strict' must be true or false")
     checked = [check_name(name) for name in names]
-    report = await in_thread(READS, service.seen_by(request).check_compat, checked, strict=strict)
+    report = await in_thread(SCANS, service.seen_by(request).check_compat, checked, strict=strict)
     return json_answer(
         {
             "compatible": report.compatible,
@@ -68,7 +68,7 @@ async def list_compatible(service: Service, request: Request) -> Response:
         entries = islice(seen.compatible_entries(name, kind, strict=strict), parameters.MAX_LIMIT)
         return [document_to_entry(entry.document) for entry in entries]
 
-    return json_answer(await in_thread(READS, first))
+    return json_answer(await in_thread(SCANS, first))
 
 
 ENDPOINTS = (
