@@ -60,7 +60,7 @@ class Pool:
 
 READS = Pool("reads", 16)
 """Reading the catalogue and the audit, by an index. Each piece of work is one query, within the door's limits."""
-SCANS = Pool("large reads", 4)
+SCANS = Pool("large reads", 2)
 """Reads that may look at every tool: what holds an expression, a search, GraphQL. Python computes one thing at a time,
 so more threads would only make the short reads beside them wait."""
 WRITES = Pool("writes", 16)
