@@ -137,6 +137,7 @@ class Chromium:
             await playwright.stop()  # ends once every browser that it started has ended
         finally:
             killer.cancel()
+            self.kill()  # its driver takes one that was stopped for ended
 
     def kill(self) -> None:
         """End it without asking, with every process that it started: they all have inherited its mark."""
