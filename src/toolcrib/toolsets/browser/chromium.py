@@ -126,18 +126,23 @@ class Chromium:
         if playwright is None:
             return
         try:
+            await self._close(browser)
+        finally:  # also if the close was given up: some Pythons tell a time limit as the cancellation that came before
+            killer = asyncio.get_running_loop().call_later(MUST_CLOSE_SECONDS, self.kill)
+            try:
+                await playwright.stop()  # ends once every browser that it started has ended
+            finally:
+                killer.cancel()
+                self.kill()
+
+    async def _close(self, browser: Browser | None) -> None:
+        try:
             async with asyncio.timeout(MUST_CLOSE_SECONDS):
                 if browser is not None:
                     with contextlib.suppress(playwright_error()):  # it is dead already: that is what we want
                         await browser.close()
         except TimeoutError:
             self.kill()
-        killer = asyncio.get_running_loop().call_later(MUST_CLOSE_SECONDS, self.kill)
-        try:
-            await playwright.stop()  # ends once every browser that it started has ended
-        finally:
-            killer.cancel()
-            self.kill()  # its driver takes one that was stopped for ended
 
     def kill(self) -> None:
         """End it without asking, with every process that it started: they all have inherited its mark."""
