@@ -26,7 +26,7 @@ from toolcrib.catalogue.bundles import ingest
 from toolcrib.catalogue.catalogue import Catalogue
 from toolcrib.catalogue.code import open_code
 from toolcrib.catalogue.collecting import collect
-from toolcrib.core.errors import ConflictError, DeniedError, ToolcribError, ToolNotFoundError
+from toolcrib.core.errors import ConflictError, DeniedError, StoreError, ToolcribError, ToolNotFoundError
 from toolcrib.core.query import ALL
 from toolcrib.formats.bundle import blob_key, bundle_digest, bundle_link
 from toolcrib.ports import Blobs, Decision, PolicyRequest
@@ -436,7 +436,10 @@ def test_uploads_deletions_and_collectors_at_once(system: System, real_blobs: Bl
 
     def collect_all() -> None:
         while not ended.is_set():
-            collect(old, system.store)
+            with suppress(
+                StoreError
+            ):  # Ceph, asked twice at once to delete one thing, fails now and then: the next round
+                collect(old, system.store)
 
     all_at_once([change_all, collect_all, collect_all])
     assert house.without_code() == []
