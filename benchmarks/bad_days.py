@@ -18,6 +18,9 @@ from typing import Any
 
 from bad_days_service import AUDIENCE, ISSUER, READERS, Client, many_files
 
+from toolcrib.formats.bundle import BundleLimits
+from toolcrib.surfaces.graphql.limits import MAX_COST
+
 Tokens = dict[str, str]
 _SECONDS = 300.0
 
@@ -133,21 +136,24 @@ def writes(port: int, tokens: Tokens) -> None:
 FIELDS = "tool_id tool_man_page_doc tool_metadata tool_api_spec tool_tags tool_search_description tool_type"
 ALIASED = " ".join(f"f{number}: tool_man_page_doc" for number in range(90))
 ALIASES = "{" + " ".join(f"a{number}: tools(limit: 1000) {{ {FIELDS} }}" for number in range(20)) + "}"
+_EACH = MAX_COST // 20 // len(FIELDS.split())
+ALLOWED = "{" + " ".join(f"a{number}: tools(limit: {_EACH}) {{ {FIELDS} }}" for number in range(20)) + "}"
+"""Twenty aliases that cost as much as is allowed."""
 
 
 def graphs(port: int, tokens: Tokens) -> None:
-    """Row 10: a limit that is a float, and twenty aliases."""
+    """Row 10: a limit that is a float, and twenty aliases, as many tools as are allowed."""
     documents = (
         {"query": f"query($n: Int!) {{ tools(limit: $n) {{ {FIELDS} {ALIASED} }} }}", "variables": {"n": 10_000.0}},
-        {"query": ALIASES},
+        {"query": ALLOWED},
     )
     _at_once(2, lambda number: _post(port, tokens[f"reader-{number}"], "/graphql", documents[number]))
 
 
 def twice_named() -> bytes:
-    """Row 11: a spec of 0.8 MB in which one key stands twice."""
-    keys = ",".join(f'"key-{number}":{number}' for number in range(45_000))
-    return f'{{"tool_id": "twice", "tool_metadata": {{{keys},"key-44999":1}}}}'.encode()
+    """Row 11: a spec as large as is allowed, in which one key stands twice."""
+    keys = ",".join(f'"key-{number}":{number}' for number in range(BundleLimits().max_spec_bytes // 20))
+    return f'{{"tool_id": "twice", "tool_metadata": {{{keys},"key-0":1}}}}'.encode()
 
 
 def doubled(port: int, tokens: Tokens) -> None:
@@ -202,7 +208,7 @@ ATTACKS = [
     Attack("8: a query of 60 clauses", "23 s for the query", clauses),
     Attack("9: the policy service hangs, 120 writes", "reads 14.7 s", writes, _POLICY, hangs=True),
     Attack("10: GraphQL, limit 10000.0 and 20 aliases", "32 s and 20 s for one", graphs),
-    Attack("11: a key twice in 0.8 MB of spec.json", "a thread for 150 s", doubled),
+    Attack("11: a key twice in the largest spec.json", "a thread for 150 s", doubled),
     Attack("12: 340 silent or slow connections, 300 files", "/healthz stops", silent, files=300),
 ]
 ALL_AT_ONCE = [attack for attack in ATTACKS if not attack.title.startswith("5")]

@@ -55,7 +55,10 @@ class Pool:
         future: Future[T] = self._threads.submit(work)
         # The place is given back when the thread is free again, which a cancelled caller does not wait for.
         future.add_done_callback(lambda _: self.places.give_back(caller))
-        return await asyncio.wrap_future(future)
+        try:
+            return await asyncio.wrap_future(future)
+        finally:
+            del future  # an error holds this frame, and would be held by it: all that failed would live on for long
 
 
 READS = Pool("reads", 16)

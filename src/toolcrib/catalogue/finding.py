@@ -19,7 +19,7 @@ Where = Filter | Mapping[str, Any]
 Visible = Callable[[Record], bool]
 """Whether whoever asks may see a record."""
 
-_PAGE = 1000
+PAGE = 1000
 _FILTERED = 200
 
 
@@ -33,12 +33,12 @@ def everybody(_record: Record) -> bool:
 
 
 def matching_entries(
-    store: Store, where: Filter, visible: Visible = everybody, *, after: str | None = None, page: int = _PAGE
+    store: Store, where: Filter, visible: Visible = everybody, *, after: str | None = None, page: int = PAGE
 ) -> Iterator[Entry]:
     return map(Entry.of, filter(visible, matching_records(store, where, after=after, page=page)))
 
 
-def matching_records(store: Store, where: Filter, *, after: str | None = None, page: int = _PAGE) -> Iterator[Record]:
+def matching_records(store: Store, where: Filter, *, after: str | None = None, page: int = PAGE) -> Iterator[Record]:
     """All that the filter lets through, by name, read page by page."""
     while True:
         records = store.query(where, limit=page, after=after)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from toolcrib.catalogue.entries import Entry, Hit, Page
-from toolcrib.catalogue.finding import Visible, Where, everybody, matching_entries, parsed, search_entries
+from toolcrib.catalogue.finding import PAGE, Visible, Where, everybody, matching_entries, parsed, search_entries
 from toolcrib.catalogue.stacking import compatible_filter
 from toolcrib.core import stacking
 from toolcrib.core.errors import DeniedError, InvalidQueryError, ToolNotFoundError, VersionNotFoundError
@@ -85,9 +85,9 @@ class CatalogueReader:
     def __iter__(self) -> Iterator[ToolSpec]:
         return (entry.spec for entry in self.entries())
 
-    def entries(self, filter: Where = ALL) -> Iterator[Entry]:
-        """Everything that matches, ordered by name, read page by page."""
-        return matching_entries(self.store, parsed(filter), self._visible)
+    def entries(self, filter: Where = ALL, *, after: str | None = None, page: int = PAGE) -> Iterator[Entry]:
+        """Everything that matches, ordered by name, behind ``after``, read page by page as it is asked for."""
+        return matching_entries(self.store, parsed(filter), self._visible, after=after, page=page)
 
     def has_bundle(self, digest: str) -> bool:
         """Whether one of the tools has the code of this digest."""

@@ -20,7 +20,7 @@ _LINK = re.compile(r"/bundles/([0-9a-f]{64})/tool\.zip\Z")
 class BundleLimits:
     archive: ArchiveLimits = field(default_factory=ArchiveLimits)
     """Of the bundle itself."""
-    max_spec_bytes: int = 1024 * 1024
+    max_spec_bytes: int = 256 * 1024
     max_manual_bytes: int = 2 * 1024 * 1024
     code: ArchiveLimits = field(default_factory=ArchiveLimits)
     """Of the ``tool.zip`` in it. Archives inside ``tool.zip`` are never opened."""

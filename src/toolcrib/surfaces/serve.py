@@ -6,6 +6,7 @@ no new connections, requests under way are answered, the stores are closed.
 
 from __future__ import annotations
 
+import gc
 import logging
 import logging.config
 import multiprocessing
@@ -37,8 +38,11 @@ _NEWEST_HEADS = 5
 _HEAD_BYTES = 65_536
 _BACKLOG = 1024
 _PARENT_SECONDS = 1.0
-_SWITCH_SECONDS = 0.001
+_SWITCH_SECONDS = 0.0002
 """How long one thread of a worker computes while others wait: a short read must not wait for a long one."""
+_COLLECTIONS = (700, 10, 1000)
+"""When the garbage collector looks: at what is new as often as ever, at everything a hundred times less often. To look
+at everything holds up all requests, the longer the more a large read has under way."""
 _ADDRESSES = {"/": "catalogue", "/docs": "REST API", "/graphql": "GraphQL", "/mcp": "MCP", "/help": "guides"}
 
 
@@ -143,10 +147,18 @@ def load_application(settings: Settings, parent: int = 0) -> Application:
 
     served = application(settings)
     if parent:
-        sys.setswitchinterval(_SWITCH_SECONDS)
+        _keep_turns_short()
         _leave_with_parent(parent)
         Watch(settings.port, settings.max_connections, served.clients, settings.trusted_proxies).start()
     return served
+
+
+def _keep_turns_short() -> None:
+    """Let no step of the interpreter be so long that every request waits for it."""
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    gc.collect()
+    gc.freeze()  # what is loaded by now stays
+    gc.set_threshold(*_COLLECTIONS)
 
 
 def _check_port(host: str, port: int) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from starlette.requests import Request
@@ -24,6 +26,8 @@ from toolcrib.surfaces.http.pages import page
 from toolcrib.surfaces.http.problems import json_bytes
 
 _RESPONSE = "application/graphql-response+json"
+_PAGE = 100
+"""So many whole tools are held at a time; of the others only what was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +41,10 @@ class Graphs:
 class _EntryReader:
     seen: CatalogueReader
 
-    def query(self, where: dict[str, Any], limit: int, after: str | None) -> list[dict[str, Any]]:
+    def query(self, where: dict[str, Any], limit: int, after: str | None) -> Iterator[dict[str, Any]]:
         cursor = check_name(after) if after else None
-        found = self.seen.query(parameters.entry_filter(where), limit=limit, cursor=cursor)
-        return [document_to_entry(entry.document) for entry in found.entries]
+        found = self.seen.entries(parameters.entry_filter(where), after=cursor, page=min(limit, _PAGE))
+        return (document_to_entry(entry.document) for entry in islice(found, limit))
 
     def get(self, tool_id: str) -> dict[str, Any] | None:
         try:
@@ -73,10 +77,36 @@ async def _answer(graphs: Graphs, request: Request, body: object) -> Response:
     if isinstance(body, list):
         raise RequestError("one GraphQL request at a time, please; a list of them is not taken")
     seen = graphs.catalogue.as_seen_by(parameters.principal(request))
-    answered = await in_thread(SCANS, answer, body, _EntryReader(seen))
+    has_data, content = await in_thread(SCANS, _answered, body, _EntryReader(seen))
     modern = _RESPONSE in request.headers.get("accept", "")
-    status = 400 if modern and "data" not in answered else 200
-    return Response(json_bytes(answered), status, media_type=_RESPONSE if modern else "application/json")
+    status = 400 if modern and not has_data else 200
+    return Response(content, status, media_type=_RESPONSE if modern else "application/json")
+
+
+def _answered(body: object, reader: _EntryReader) -> tuple[bool, bytes]:
+    """Whether there is data, and the answer as it is sent."""
+    answered = answer(body, reader)
+    return "data" in answered, _encoded(answered)
+
+
+def _encoded(answered: dict[str, Any]) -> bytes:
+    """As JSON, one tool at a time, each let go of once it is written.
+
+    The whole at once, to write it or to let go of it, would be one step of the interpreter, for which every other
+    request would have to wait.
+    """
+    written = []
+    for field, value in (answered.get("data") or {}).items():
+        if isinstance(value, list):
+            value.reverse()
+            text = b"[%b]" % b",".join([json_bytes(value.pop()) for _ in range(len(value))])
+        else:
+            text = json_bytes(value)
+        written.append(b"%b:%b" % (json_bytes(field), text))
+    if not written:
+        return json_bytes(answered)
+    rest = json_bytes({name: value for name, value in answered.items() if name != "data"})[1:]
+    return b'{"data":{%b}%b%b' % (b",".join(written), b"," if len(rest) > 1 else b"", rest)
 
 
 _ANSWER = {

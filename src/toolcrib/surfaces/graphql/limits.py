@@ -24,7 +24,7 @@ MAX_DEPTH = 15
 MAX_NESTING = 30
 MAX_FIELDS = 400
 MAX_ROOT_FIELDS = 20
-MAX_COST = 200_000
+MAX_COST = 50_000
 MAX_ALIASES = 3
 """Of one field of a tool. It has the same value under each, so they only make the answer longer."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 from graphql import (
@@ -26,7 +27,7 @@ from toolcrib.surfaces.http.parameters import DEFAULT_LIMIT, MAX_LIMIT
 class Reader(Protocol):
     """What the resolvers need: entries as plain dictionaries under the names of ``ToolEntry``."""
 
-    def query(self, where: dict[str, Any], limit: int, after: str | None) -> list[dict[str, Any]]: ...
+    def query(self, where: dict[str, Any], limit: int, after: str | None) -> Iterable[dict[str, Any]]: ...
 
     def get(self, tool_id: str) -> dict[str, Any] | None: ...
 
@@ -56,7 +57,7 @@ def _tools(
     query: Any = None,
     limit: int = DEFAULT_LIMIT,
     after: str | None = None,
-) -> list[dict[str, Any]]:
+) -> Iterable[dict[str, Any]]:
     return info.context.query(filter_of(query), checked_limit(limit), after)
 
 

@@ -16,6 +16,8 @@ from toolcrib.surfaces.http.errors import BodyTooLargeError, RequestError, SlowC
 
 BODY = "toolcrib.body"
 """Where the body that comes in is left, in the ASGI scope."""
+MOST_VALUES = 100_000
+"""In one JSON body. To read them is one step of the interpreter, for which every other request waits."""
 _TAKEN_FOR_JSON = ("application/json", "application/x-www-form-urlencoded", "")
 """``curl -d`` says form if it was not told otherwise. A web page that would send one is stopped by its origin."""
 
@@ -123,6 +125,7 @@ def body_first(app: ASGIApp) -> ASGIApp:
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         body = b"".join([piece async for piece in pieces(Request(scope, receive))])
+        _check_values(body)
         coming = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def receive_again() -> Message:
@@ -145,10 +148,20 @@ async def read_json(request: Request) -> Any:
 
 
 def parse_json(body: bytes) -> Any:
+    _check_values(body)
     try:
         return from_json(body, allow_inf_nan=False)
     except ValueError as error:
         raise RequestError(f"the body is not JSON: {error}") from None
+
+
+def _check_values(body: bytes) -> None:
+    """Raises BodyTooLargeError if the JSON in it holds too many values; commas in texts do not count."""
+    if body.count(b",") < MOST_VALUES:
+        return
+    plain = body.replace(b"\\\\", b"").replace(b'\\"', b"")
+    if plain.count(b'"') > 4 * MOST_VALUES or sum(part.count(b",") for part in plain.split(b'"')[::2]) >= MOST_VALUES:
+        raise BodyTooLargeError(f"the body holds more than {MOST_VALUES:,} values, which is the limit here")
 
 
 async def read_object(request: Request) -> dict[str, Any]:

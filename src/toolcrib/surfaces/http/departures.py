@@ -28,6 +28,7 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
         for task in (working, gone):
             task.cancel()
         await asyncio.wait({working, gone})
+        del working, gone, task  # an error holds this frame, and would be held by it
 
 
 async def _left(request: Request) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import IO
 
@@ -58,6 +58,10 @@ class _Form:
         except FormParserError as error:
             raise InvalidBundleError(f"the upload is not valid multipart/form-data: {str(error)[:200]}") from None
 
+    def close(self) -> None:
+        """Let go of the parser, which holds this form: nothing else would before the garbage collector comes."""
+        del self._parser
+
     def _begin(self) -> None:
         self._parts += 1
         if self._parts > _MAX_PARTS:
@@ -103,10 +107,11 @@ async def uploaded_file(request: Request, folder: Path) -> AsyncIterator[Path]:
     form = _Form(_boundary(request))
     with _temporary(folder) as file:
         take_upload(request)
-        async for piece in pieces(request):
-            form.feed(piece)
-            if len(form.pending) >= _BUFFER_BYTES:
-                await in_thread(WRITES, _flush, form, file)
+        with closing(form):
+            async for piece in pieces(request):
+                form.feed(piece)
+                if len(form.pending) >= _BUFFER_BYTES:
+                    await in_thread(WRITES, _flush, form, file)
         await in_thread(WRITES, _flush, form, file)
         if not form.found:
             raise InvalidBundleError(f"the upload has no part called {FIELD!r}; send the bundle as 'file=@bundle.zip'")
