@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import os
 import random
 import socket
 import threading
@@ -42,7 +43,11 @@ class Attack:
 
 
 def begin(work: Callable[[int, Tokens], None], port: int, tokens: Tokens, begun: Event) -> None:
-    """What an attacker's process does; its imports are done when it says that it has ``begun``."""
+    """What an attacker's process does; its imports are done when it says that it has ``begun``.
+
+    It yields the machine to the service: an attacker would have one of his own.
+    """
+    os.nice(19)
     many_files()
     begun.set()
     work(port, tokens)

@@ -12,13 +12,15 @@ from typing import Any
 
 from toolcrib.adapters.runners.box import Ended
 from toolcrib.core.errors import InvalidArgumentsError, ToolFailedError
-from toolcrib.core.json import read_json
+from toolcrib.core.json import holds_more_values, read_json
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.toolentry import spec_to_entry
 
 _MAX_ARGUMENT_BYTES = 128 * 1024 - 1
 """What Linux takes as one argument of a command."""
 _MAX_LISTED = 20
+_MAX_VALUES = 250_000
+"""In a result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class Answered:
 def python_answer(name: str, said: bytes, requirements: str) -> Answered:
     """Raises ToolFailedError if it raised, or if what it said is no answer."""
     try:
-        answer = read_json(said)
+        answer = _read(name, said)
     except ValueError as error:
         raise ToolFailedError(name, f"its result cannot be read: {error}") from None
     if isinstance(answer, dict) and "value" in answer:
@@ -103,9 +105,16 @@ def program_answer(name: str, ended: Ended) -> Any:
     if ended.status or ended.output is None:
         raise ToolFailedError(name, how_it_ended(ended))
     try:
-        return read_json(ended.output)
+        return _read(name, ended.output)
     except ValueError:
         return ended.output.decode(errors="replace")
+
+
+def _read(name: str, said: bytes) -> Any:
+    """The JSON value of a result, or ValueError."""
+    if holds_more_values(said, _MAX_VALUES):
+        raise ToolFailedError(name, f"its result holds more than {_MAX_VALUES:,} values")
+    return read_json(said)
 
 
 def how_it_ended(ended: Ended) -> str:

@@ -23,7 +23,7 @@ from toolcrib.surfaces.http.bodies import parse_json, read_json
 from toolcrib.surfaces.http.endpoints import Answered, Body, Endpoint, Parameter
 from toolcrib.surfaces.http.errors import RequestError
 from toolcrib.surfaces.http.pages import page
-from toolcrib.surfaces.http.problems import json_bytes
+from toolcrib.surfaces.http.problems import json_bytes, json_list
 
 _RESPONSE = "application/graphql-response+json"
 _PAGE = 100
@@ -90,23 +90,22 @@ def _answered(body: object, reader: _EntryReader) -> tuple[bool, bytes]:
 
 
 def _encoded(answered: dict[str, Any]) -> bytes:
-    """As JSON, one tool at a time, each let go of once it is written.
-
-    The whole at once, to write it or to let go of it, would be one step of the interpreter, for which every other
-    request would have to wait.
-    """
+    """As JSON, one tool at a time."""
     written = []
     for field, value in (answered.get("data") or {}).items():
-        if isinstance(value, list):
-            value.reverse()
-            text = b"[%b]" % b",".join([json_bytes(value.pop()) for _ in range(len(value))])
-        else:
-            text = json_bytes(value)
+        text = json_list(_let_go(value)) if isinstance(value, list) else json_bytes(value)
         written.append(b"%b:%b" % (json_bytes(field), text))
     if not written:
         return json_bytes(answered)
     rest = json_bytes({name: value for name, value in answered.items() if name != "data"})[1:]
     return b'{"data":{%b}%b%b' % (b",".join(written), b"," if len(rest) > 1 else b"", rest)
+
+
+def _let_go(values: list[Any]) -> Iterator[Any]:
+    """Each in turn; the list is empty then."""
+    values.reverse()
+    while values:
+        yield values.pop()
 
 
 _ANSWER = {

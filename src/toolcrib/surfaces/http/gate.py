@@ -6,6 +6,7 @@ a remote store for an unknown one takes its turn among those from the same addre
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -20,7 +21,7 @@ from toolcrib.core.roles import LOCAL, NOBODY, Principal
 from toolcrib.core.tokens import PREFIX, TokenRecord, could_be, digest_of
 from toolcrib.ports import Bearer, Tokens
 from toolcrib.settings import Settings
-from toolcrib.surfaces.http.errors import RequestError
+from toolcrib.surfaces.http.errors import RateLimitedError, RequestError
 from toolcrib.surfaces.http.limits import RateLimit
 from toolcrib.surfaces.http.origins import Origins
 
@@ -33,6 +34,7 @@ _REMEMBER_SECONDS = 5.0
 """How long a verified credential is taken at its word: a revoked token works this much longer at most."""
 _REMEMBERED = 10_000
 _FAILURES_A_SECOND = 5.0
+_LATE_SECONDS = 0.5
 _LOOKUPS, _LOOKUPS_EACH, _LOOKUPS_WAITING = 8, 4, 200
 _ADDRESS_LENGTH = 64
 
@@ -128,10 +130,18 @@ class Gate:
         try:
             principal, expires_at = await self._verify(token, digest, address)
         except UnauthenticatedError:
-            self._failures.take(address)
+            await self._failed(address)
             raise
         self._remember(digest, principal, expires_at)
         return principal
+
+    async def _failed(self, address: str) -> None:
+        """Who fails too often is told so, and late: an attacker who waits for his answers sends less."""
+        try:
+            self._failures.take(address)
+        except RateLimitedError:
+            await asyncio.sleep(_LATE_SECONDS)
+            raise
 
     async def _verify(self, token: str, digest: str, address: str) -> tuple[Principal, float]:
         if token.startswith(PREFIX):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic_core import to_json
@@ -29,6 +29,19 @@ def json_bytes(value: Any) -> bytes:
         return to_json(value, inf_nan_mode="strings")
     except ValueError:  # text that no encoding has, or what is of no kind that JSON knows
         return to_json(as_json(value))
+
+
+def json_list(values: Iterable[Any]) -> bytes:
+    """``values`` as a list, each written and let go of before the next is asked for.
+
+    To write all at once, or to let go of all at once, would be one step of the interpreter, for which every other
+    request would wait. Where there may be many, call it in a thread.
+    """
+    return b"[%b]" % b",".join(map(json_bytes, values))
+
+
+def json_list_answer(values: Iterable[Any]) -> Response:
+    return Response(json_list(values), media_type="application/json")
 
 
 def json_answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.catalogue import Entry, Page
+from toolcrib.calling.blocking import READS, SCANS, in_thread
+from toolcrib.catalogue import Entry
+from toolcrib.catalogue.reading import CatalogueReader
 from toolcrib.formats.toolentry import document_to_entry
-from toolcrib.surfaces.http.problems import json_answer
+from toolcrib.surfaces.http import parameters
+from toolcrib.surfaces.http.problems import json_answer, json_list
+from toolcrib.surfaces.rest.service import Service
+
+_HELD = 100
+"""So many whole tools are held at a time; of the others only what is sent."""
 
 
 def entry_answer(entry: Entry) -> Response:
@@ -29,11 +38,31 @@ def entry_done(message: str, entry: Entry, status: int = 200, *, named: bool = T
     return json_answer(said, status, {"etag": f'"{entry.etag}"'})
 
 
-def page_answer(request: Request, page: Page) -> Response:
-    """A page as a JSON array; the ``Link`` header leads to the next one."""
-    answer = json_answer([document_to_entry(entry.document) for entry in page.entries])
-    if page.next_cursor is not None:
-        parameters = [(key, value) for key, value in request.query_params.multi_items() if key != "cursor"]
-        query = urlencode([*parameters, ("cursor", page.next_cursor)])
-        answer.headers["link"] = f'<{request.url.path}?{query}>; rel="next"'
+async def page_answer(service: Service, request: Request, where: object, *, large: bool = False) -> Response:
+    """The page that was asked for, of the tools that match, as a JSON array; the ``Link`` header leads to the next.
+
+    ``large`` says that many tools may have to be looked at for it.
+    """
+    limit, cursor = parameters.limit(request), parameters.cursor(request)
+    pool = SCANS if large or limit > parameters.DEFAULT_LIMIT else READS
+    content, following = await in_thread(pool, _page, service.seen_by(request), where, limit, cursor)
+    answer = Response(content, media_type="application/json")
+    if following is not None:
+        kept = [(key, value) for key, value in request.query_params.multi_items() if key != "cursor"]
+        answer.headers["link"] = f'<{request.url.path}?{urlencode([*kept, ("cursor", following)])}>; rel="next"'
     return answer
+
+
+def _page(seen: CatalogueReader, where: object, limit: int, cursor: str | None) -> tuple[bytes, str | None]:
+    """The tools as JSON, and the last of them if more follow."""
+    last = None
+
+    def shown() -> Iterator[dict[str, Any]]:
+        nonlocal last
+        for entry in islice(found, limit):
+            last = entry.name
+            yield document_to_entry(entry.document)
+
+    found = seen.entries(parameters.entry_filter(where), after=cursor, page=min(limit + 1, _HELD))
+    content = json_list(shown())
+    return content, last if next(found, None) is not None else None

@@ -10,8 +10,10 @@ from toolcrib.core.roles import Role
 from toolcrib.surfaces.http import parameters
 from toolcrib.surfaces.http.endpoints import Answered, Endpoint, Parameter, array_of, limited_to, ref
 from toolcrib.surfaces.http.errors import RequestError
-from toolcrib.surfaces.http.problems import json_answer
+from toolcrib.surfaces.http.problems import json_list_answer
 from toolcrib.surfaces.rest.service import Service
+
+_ASKED = ("tool", "principal", "action", "outcome", "call")
 
 
 async def list_audit(service: Service, request: Request) -> Response:
@@ -22,16 +24,14 @@ async def list_audit(service: Service, request: Request) -> Response:
         raise RequestError(f"the query parameter 'since' must be seconds since 1970, not {since!r:.60}") from None
     if not 0 <= begin < 1e12:
         raise RequestError(f"the query parameter 'since' must be seconds since 1970, not {since!r:.60}")
-    events = await in_thread(
-        READS,
-        service.audit.events,
-        **{
-            name: parameters.optional_text(request, name) for name in ("tool", "principal", "action", "outcome", "call")
-        },
-        since=begin,
-        limit=parameters.whole_number(request, "limit", 100, parameters.MAX_LIMIT),
-    )
-    return json_answer([event._asdict() for event in events])
+    asked = {name: parameters.optional_text(request, name) for name in _ASKED}
+    most = parameters.whole_number(request, "limit", 100, parameters.MAX_LIMIT)
+
+    def found() -> Response:
+        events = service.audit.events(**asked, since=begin, limit=most)
+        return json_list_answer(event._asdict() for event in events)
+
+    return await in_thread(READS, found)
 
 
 ENDPOINTS = (

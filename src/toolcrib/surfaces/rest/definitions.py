@@ -16,8 +16,8 @@ from toolcrib.surfaces.rest.service import Service
 
 async def get_definition(service: Service, request: Request) -> Response:
     wanted = request.query_params.get("format", "openai")
-    entry = await in_thread(READS, service.seen_by(request).entry, parameters.tool_id(request))
-    return json_answer(handover([entry.spec], wanted).definitions[0])
+    seen, name = service.seen_by(request), parameters.tool_id(request)
+    return await in_thread(READS, lambda: json_answer(handover([seen.get(name)], wanted).definitions[0]))
 
 
 ENDPOINTS = (

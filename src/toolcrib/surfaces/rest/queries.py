@@ -8,7 +8,6 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.calling.blocking import READS, SCANS, Pool, in_thread
 from toolcrib.core.roles import Role
 from toolcrib.surfaces.http import parameters
 from toolcrib.surfaces.http.bodies import read_json
@@ -28,11 +27,11 @@ _SPECIAL = re.compile(r"([.^$*+?{}\[\]\\|()])")
 
 
 async def query_by_type(service: Service, request: Request) -> Response:
-    return await _find(service, request, {"tool_type": parameters.text(request, "type")})
+    return await page_answer(service, request, {"tool_type": parameters.text(request, "type")})
 
 
 async def query_by_tag(service: Service, request: Request) -> Response:
-    return await _find(service, request, {"tool_tags": parameters.text(request, "tag")})
+    return await page_answer(service, request, {"tool_tags": parameters.text(request, "tag")})
 
 
 async def query_by_keyword(service: Service, request: Request) -> Response:
@@ -40,31 +39,22 @@ async def query_by_keyword(service: Service, request: Request) -> Response:
     if not phrase.strip():
         raise RequestError("the query parameter 'keyword' is empty; write what to look for")
     pattern = _SPECIAL.sub(r"\\\1", phrase.strip())
-    return await _find(service, request, {"tool_search_description": {"$regex": pattern, "$options": "i"}}, SCANS)
+    return await page_answer(
+        service, request, {"tool_search_description": {"$regex": pattern, "$options": "i"}}, large=True
+    )
 
 
 async def query_by_execution_mode(service: Service, request: Request) -> Response:
-    return await _find(service, request, {"tool_execution_mode": parameters.text(request, "mode")})
+    return await page_answer(service, request, {"tool_execution_mode": parameters.text(request, "mode")})
 
 
 async def query_by_policy_uri(service: Service, request: Request) -> Response:
-    return await _find(service, request, {"tool_policy_rule_uri": parameters.text(request, "uri")})
+    return await page_answer(service, request, {"tool_policy_rule_uri": parameters.text(request, "uri")})
 
 
 async def query_generic(service: Service, request: Request) -> Response:
     where = await read_json(request)
-    return await _find(service, request, where, SCANS)
-
-
-async def _find(service: Service, request: Request, where: Any, pool: Pool = READS) -> Response:
-    page = await in_thread(
-        pool,
-        service.seen_by(request).query,
-        parameters.entry_filter(where),
-        limit=parameters.limit(request),
-        cursor=parameters.cursor(request),
-    )
-    return page_answer(request, page)
+    return await page_answer(service, request, where, large=True)
 
 
 def _by(path: str, handle: Any, summary: str, name: str, description: str, **schema: Any) -> Endpoint[Service]:

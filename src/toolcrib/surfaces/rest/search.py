@@ -5,15 +5,18 @@ A tool may be called ``search`` too, so this path is tried before that of one to
 
 from __future__ import annotations
 
+from typing import Any
+
 from starlette.requests import Request
 from starlette.responses import Response
 
 from toolcrib.calling.blocking import READS, SCANS, ask, in_thread
+from toolcrib.catalogue import Hit
 from toolcrib.core.roles import Role
 from toolcrib.formats.toolentry import document_to_entry
 from toolcrib.surfaces.http import parameters
 from toolcrib.surfaces.http.endpoints import Answered, Endpoint, Parameter, array_of, limited_to, ref
-from toolcrib.surfaces.http.problems import json_answer
+from toolcrib.surfaces.http.problems import json_list_answer
 from toolcrib.surfaces.rest.service import Service
 from toolcrib.surfaces.rest.tools import tool_answer
 
@@ -26,18 +29,16 @@ async def search_tools(service: Service, request: Request) -> Response:
         return await tool_answer(service, request, "search")  # a search without words is none
     words = parameters.text(request, "q")
     most = parameters.whole_number(request, "limit", 10, _MAX_HITS)
-    hits = await in_thread(SCANS, seen.search, words, most)
-    return json_answer(
-        [
-            {
-                "tool_id": hit.entry.name,
-                "score": hit.score,
-                "reason": hit.reason,
-                "tool": document_to_entry(hit.entry.document),
-            }
-            for hit in hits
-        ]
-    )
+    return await in_thread(SCANS, lambda: json_list_answer(map(_shown, seen.search(words, most))))
+
+
+def _shown(hit: Hit) -> dict[str, Any]:
+    return {
+        "tool_id": hit.entry.name,
+        "score": hit.score,
+        "reason": hit.reason,
+        "tool": document_to_entry(hit.entry.document),
+    }
 
 
 ENDPOINTS = (

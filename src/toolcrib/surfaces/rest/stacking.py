@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -27,7 +26,7 @@ from toolcrib.surfaces.http.endpoints import (
     under,
 )
 from toolcrib.surfaces.http.errors import RequestError
-from toolcrib.surfaces.http.problems import json_answer
+from toolcrib.surfaces.http.problems import json_answer, json_list_answer
 from toolcrib.surfaces.rest.service import Service
 
 _MAX_COMPARED = 100
@@ -64,11 +63,11 @@ async def list_compatible(service: Service, request: Request) -> Response:
     name, kind = parameters.tool_id(request), parameters.optional_text(request, "type") or None
     strict, seen = parameters.flag(request, "strict"), service.seen_by(request)
 
-    def first() -> list[dict[str, Any]]:
+    def first() -> Response:
         entries = islice(seen.compatible_entries(name, kind, strict=strict), parameters.MAX_LIMIT)
-        return [document_to_entry(entry.document) for entry in entries]
+        return json_list_answer(document_to_entry(entry.document) for entry in entries)
 
-    return json_answer(await in_thread(SCANS, first))
+    return await in_thread(SCANS, first)
 
 
 ENDPOINTS = (

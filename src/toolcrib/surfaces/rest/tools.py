@@ -76,10 +76,7 @@ async def create_tool(service: Service, request: Request) -> Response:
 
 
 async def list_tools(service: Service, request: Request) -> Response:
-    page = await in_thread(
-        READS, service.seen_by(request).query, limit=parameters.limit(request), cursor=parameters.cursor(request)
-    )
-    return page_answer(request, page)
+    return await page_answer(service, request, {})
 
 
 async def get_tool(service: Service, request: Request) -> Response:

@@ -7,14 +7,14 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.calling.blocking import READS, WRITES, in_thread
+from toolcrib.calling.blocking import READS, SCANS, WRITES, in_thread
 from toolcrib.catalogue import Entry
 from toolcrib.core.roles import Role
 from toolcrib.surfaces.http import parameters
 from toolcrib.surfaces.http.bodies import read_object
 from toolcrib.surfaces.http.endpoints import TOOL_ID, Answered, Body, Endpoint, Parameter, array_of, ref, under
 from toolcrib.surfaces.http.errors import RequestError
-from toolcrib.surfaces.http.problems import json_answer
+from toolcrib.surfaces.http.problems import json_list_answer
 from toolcrib.surfaces.rest.answers import entry_answer, entry_done
 from toolcrib.surfaces.rest.service import Service
 
@@ -22,8 +22,8 @@ _VERSION = Parameter("version", "Number of the version.", {"type": "integer", "m
 
 
 async def list_history(service: Service, request: Request) -> Response:
-    entries = await in_thread(READS, service.seen_by(request).history, parameters.tool_id(request))
-    return json_answer([_version(entry) for entry in entries])
+    seen, name = service.seen_by(request), parameters.tool_id(request)
+    return await in_thread(SCANS, lambda: json_list_answer(map(_version, seen.history(name))))
 
 
 async def get_version(service: Service, request: Request) -> Response:
