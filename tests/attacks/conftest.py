@@ -1,5 +1,6 @@
 """A service to attack: the real one, credentials required, on the stores that an organisation runs it on."""
 
+import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -10,11 +11,13 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.support.archives import zipped
 from tests.support.bundles import bench, make_bench
 from tests.support.stores import STORES
 from tests.support.waiting import PATIENCE
 from tests.surfaces.http.running import RunningService
 
+from toolcrib.adapters.runners.sandbox import Sandbox
 from toolcrib.bootstrap.stores import open_tokens
 from toolcrib.core.roles import Role
 from toolcrib.core.tokens import new_token
@@ -46,6 +49,18 @@ class Attacked:
         self._clients.append(client)
         return client
 
+    def upload(self, name: str, body: str, **more: Any) -> None:
+        """A Python bundle whose code is ``body``, with ``more`` in its description."""
+        lines = "".join(f"        {line}\n" for line in body.splitlines())
+        code = zipped({
+            "code/function.py": "import os, time\nclass AgentSpaceV1Tool:\n    def __init__(self, i, d): ...\n"
+            f"    def execute(self, input_data):\n{lines}"
+        })  # fmt: skip
+        spec = {"tool_id": name, "tool_search_description": "Looks harmless.", "tool_api_spec": {"input": {}}, **more}
+        bundle = zipped({"spec.json": json.dumps(spec), "tool.zip": code, "tool.md": "# x"})
+        answer = self.as_role("publisher").post("/tools/upload", files={"file": ("bundle.zip", bundle)})
+        assert answer.status_code in {200, 201}, answer.text
+
     @contextmanager
     def beside(self, request: Callable[[], object]) -> Iterator[None]:
         """A request that is under way meanwhile, and may fail."""
@@ -59,6 +74,14 @@ class Attacked:
         for client in self._clients:
             client.close()
         self.service.__exit__()
+
+
+@pytest.fixture(scope="session")
+def namespaces() -> None:
+    """Skip the test where the walls that bundles need cannot be built."""
+    walls = Sandbox().walls()
+    if walls.lacking:
+        pytest.skip(f"the walls cannot be built here: {walls}")
 
 
 @pytest.fixture(params=["sqlite", "mongo"])

@@ -197,7 +197,7 @@ def run(kept: Kept) -> Callable[..., Any]:
 def test_the_command_says_whether_the_audit_fits(kept: Kept, run: Callable[..., Any]) -> None:
     kept.record(*EVENTS)
     good = run("--store", kept.url, "audit", "verify", "--head", str(kept.head()))
-    assert good.exit_code == 0 and good.stdout.startswith("12 events in "), good.output
+    assert good.exit_code == 0 and good.stdout.startswith("12 events in 1 chain, each in its place."), good.output
     assert str(kept.head()) in good.stdout
     listed = run("--store", kept.url, "audit", "list", "--tool", "t3", "--json")
     assert '"call": "c3"' in listed.stdout

@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.support.graphql import ask
 from tests.support.stores import STORES
 from tests.surfaces.conftest import Serve, serve, system_of  # noqa: F401
 
@@ -25,13 +26,6 @@ async def client(request: pytest.FixtureRequest, serve: Serve, tmp_path: Path) -
     specs = [ToolSpec(name=f"t{number:02}", description="It takes a text.", manual="a" * 500) for number in range(40)]
     system_of(client).catalogue.publish_many(specs)
     return client
-
-
-async def ask(client: httpx.AsyncClient, query: str, **variables: Any) -> dict[str, Any]:
-    answer = await client.post("/graphql", json={"query": query, "variables": variables})
-    assert answer.status_code == 200, answer.text
-    result: dict[str, Any] = answer.json()
-    return result
 
 
 def refusals(answer: dict[str, Any]) -> set[tuple[str, int]]:

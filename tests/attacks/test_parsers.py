@@ -18,6 +18,7 @@ from toolcrib.core.references import with_pointers
 from toolcrib.core.schema import ArgumentCheck, OutputCheck
 from toolcrib.core.schema_cost import CAP, costs, size_and_depth
 from toolcrib.core.versions import parse_version
+from toolcrib.formats import signature, tool_instructions
 from toolcrib.formats.bundle import parse_json_object
 from toolcrib.formats.gemini_schema import GeminiSchema
 
@@ -93,6 +94,20 @@ def test_schemas_that_refer_to_themselves_once_are_cheap() -> None:
     dynamic = {"$dynamicAnchor": "node", **object_of(next={"$dynamicRef": "#node"})}
     assert 80 < costs(dynamic)[-1] < 1_000
     assert costs(referring(40))[-1] == CAP
+
+
+def test_a_type_is_told_in_few_words_however_references_multiply() -> None:
+    """A thousand times a thousand times a thousand alternatives; and one long text that every parameter may be."""
+    parts: Schema = {
+        "a": {"anyOf": [{"$ref": "#/$defs/b"}] * 1000},
+        "b": {"enum": [*range(1000)]},
+        "long": {"const": ["x" * 500_000]},
+    }
+    many = {"x": {"anyOf": [{"$ref": "#/$defs/a"}] * 1000}}
+    for members in (many, {f"x{number}": {"$ref": "#/$defs/long"} for number in range(10_000)}):
+        spec = ToolSpec(name="evil", description="Wide.", parameters={**object_of(**members), "$defs": parts})
+        assert len(signature(spec)) < 200_000
+        assert len(tool_instructions(spec)) < 500_000
 
 
 @given(st.recursive(st.integers(), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner)))

@@ -1,11 +1,8 @@
 """A publisher who owns nothing but a token uploads a bundle to the real service, to own the machine."""
 
-import json
 import uuid
-from typing import Any
 
 from tests.attacks.conftest import Attacked
-from tests.support.archives import zipped
 from tests.support.bundles import FOREVER
 from tests.support.processes import running
 from tests.support.waiting import wait_until
@@ -13,24 +10,11 @@ from tests.support.waiting import wait_until
 from toolcrib.adapters.runners.walls import NEEDED
 
 
-def upload(attacked: Attacked, name: str, body: str, **more: Any) -> None:
-    lines = "".join(f"        {line}\n" for line in body.splitlines())
-    code = zipped({
-        "code/function.py": "import os, time\nclass AgentSpaceV1Tool:\n    def __init__(self, i, d): ...\n"
-        f"    def execute(self, input_data):\n{lines}"
-    })  # fmt: skip
-    spec = {"tool_id": name, "tool_search_description": "Looks harmless.", "tool_api_spec": {"input": {}}, **more}
-    bundle = zipped({"spec.json": json.dumps(spec), "tool.zip": code, "tool.md": "# x"})
-    answer = attacked.as_role("publisher").post("/tools/upload", files={"file": ("bundle.zip", bundle)})
-    assert answer.status_code in {200, 201}, answer.text
-
-
 def test_a_bundle_finds_neither_tokens_nor_audit_nor_code_nor_keys(attacked: Attacked) -> None:
     attacked.service.environment["TOOLCRIB_S3_SECRET_ACCESS_KEY"] = "very-secret"
     attacked.service.start()
-    upload(attacked, "honest", "return 'honest'")
-    upload(
-        attacked,
+    attacked.upload("honest", "return 'honest'")
+    attacked.upload(
         "thief",
         "import socket\nfound, texts = [], []\n"
         "for folder, folders, names in os.walk(input_data['folder']):\n    found += names\n"
@@ -55,7 +39,7 @@ def test_a_bundle_finds_neither_tokens_nor_audit_nor_code_nor_keys(attacked: Att
 def test_a_bundle_ends_with_a_service_that_is_killed(attacked: Attacked) -> None:
     attacked.service.start()
     mark = uuid.uuid4().hex
-    upload(attacked, "endless", FOREVER.format(mark=mark) + "time.sleep(600)")
+    attacked.upload("endless", FOREVER.format(mark=mark) + "time.sleep(600)")
     client = attacked.as_role("runner")
     with attacked.beside(lambda: client.post("/tools/endless/run", json={"arguments": {}})):
         wait_until(lambda: running(mark))

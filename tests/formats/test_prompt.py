@@ -5,6 +5,7 @@ from tests.formats.specs import specs
 
 from toolcrib import ToolExample, ToolSpec
 from toolcrib.formats import generate_prompt, signature, signatures, tool_instructions
+from toolcrib.formats.schemas import MAX_LENGTH
 
 READ_FILE = ToolSpec(
     name="read-file",
@@ -212,6 +213,42 @@ def test_signatures(schema: object, text: str) -> None:
         signature(ToolSpec(name="t", description="Do\n it.\n\nAt length.", parameters=parameters))
         == f"t({text}) - Do it."
     )
+
+
+def wide(**x: object) -> ToolSpec:
+    parameters = {"type": "object", "properties": {"x": x, "path": {"type": "string"}}}
+    return ToolSpec(name="t", description="Wide.", parameters=parameters)
+
+
+def test_a_type_of_very_many_parts_ends_in_an_ellipsis() -> None:
+    """In whole parts, and what comes after it is told in full."""
+    many = range(10_000)
+    for schema, begins, ends in (
+        ({"enum": [f"v{number}" for number in many]}, 'x?: "v0"|"v1"|', '"|...'),
+        ({"anyOf": [{"const": number} for number in many]}, "x?: 0|1|2|", "|..."),
+        (object_of(many), "x?: {p0?: int, p1?: int, ", "?: int, ...}"),
+        ({"type": "array", "items": object_of(many)}, "x?: list[{p0?: int, ", "?: int, ...}]"),
+        ({"const": "a" * 5_000}, 'x?: "aaaaa', "aaaaa..."),
+    ):
+        line = signature(wide(**schema))
+        assert len(line) < MAX_LENGTH + 60
+        assert line.startswith(f"t({begins}")
+        assert line.endswith(f"{ends}, path?: str) - Wide."), line[-80:]
+    enum = wide(enum=[f"v{number}" for number in many])
+    for text in (generate_prompt([enum]), tool_instructions(enum)):
+        assert len(text) < MAX_LENGTH + 200
+        assert "v0|v1|v2|" in text
+        assert "|..." in text
+        assert "path (string" in text
+
+
+def object_of(numbers: range) -> dict[str, object]:
+    return {"type": "object", "properties": {f"p{number}": {"type": "integer"} for number in numbers}}
+
+
+def test_what_just_fits_is_told_in_full() -> None:
+    names = [f"v{number:04}" for number in range((MAX_LENGTH - 100) // 8)]
+    assert signature(wide(enum=names)) == f"t(x?: {'|'.join(map(repr, names))}, path?: str) - Wide.".replace("'", '"')
 
 
 @given(st.lists(specs, max_size=4))

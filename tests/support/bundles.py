@@ -1,5 +1,6 @@
 """A place where bundles are run, without a service around it."""
 
+import asyncio
 import hashlib
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -77,6 +78,13 @@ class Bench:
 
     def program(self, text: str, **fields: Any) -> Tool:
         return self.tool(zipped({"code/run": text}), **fields)
+
+
+async def needs_wall(bench: Bench, wall: str) -> None:
+    """Skip the test where the wall cannot be built."""
+    walls = await asyncio.to_thread(bench.sandbox.walls)
+    if wall not in walls.standing:
+        pytest.skip(f"{wall}: {walls.missing[wall]}")
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.provider import Loss
-from toolcrib.formats.schemas import TypeWords, parameters_of, properties_of, required_of
+from toolcrib.formats.schemas import TypeWords, Writer, parameters_of, properties_of, required_of
 
 _TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None", "object": "dict"}
 
@@ -30,27 +30,32 @@ def signatures(specs: Iterable[ToolSpec]) -> str:
 def signature(spec: ToolSpec) -> str:
     """The tool in one line. A question mark follows a parameter that may be left out and has no default."""
     root, given = parameters_of(spec)
-    parameters = ", ".join(_parameter(name, sub, required, root) for name, sub, required in given)
+    types = Writer(PYTHON, root)
+    parameters = ", ".join(_parameter(name, sub, required, types) for name, sub, required in given)
     deprecated = " (deprecated)" if spec.deprecated else ""
     description = " ".join(spec.description.split("\n\n", 1)[0].split())
     return f"{spec.name}({parameters}){deprecated}" + (f" - {description}" if description else "")
 
 
-def _parameter(name: str, schema: Any, required: bool, root: Mapping[str, Any]) -> str:
-    kind = PYTHON.write(schema, root)
+def _parameter(name: str, schema: Any, required: bool, types: Writer) -> str:
+    kind = types.write(schema)
     if isinstance(schema, dict) and "default" in schema:
         return f"{name}: {kind} = {_literal(schema['default'])}"
     return f"{name}: {kind}" if required else f"{name}?: {kind}"
 
 
-def _plain(schema: Mapping[str, Any], inner: Callable[[Any], str]) -> str:
+def _plain(schema: Mapping[str, Any], types: Writer) -> str:
     kind = schema.get("type")
     if kind == "array":
-        return f"list[{inner(schema['items'])}]" if "items" in schema else "list"
+        return f"list[{types.inner(schema['items'])}]" if "items" in schema else "list"
     if kind == "object" and (properties := properties_of(schema)):
         required = required_of(schema)
-        fields = (f"{name}{'' if name in required else '?'}: {inner(sub)}" for name, sub in properties.items())
-        return "{" + ", ".join(fields) + "}"
+
+        def field(named: tuple[str, Any]) -> str:
+            name, sub = named
+            return f"{name}{'' if name in required else '?'}: {types.inner(sub)}"
+
+        return "{" + types.joined(", ", properties.items(), field) + "}"
     return _TYPES.get(kind, "Any") if isinstance(kind, str) else "Any"
 
 

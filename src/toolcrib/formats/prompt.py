@@ -9,7 +9,7 @@ from typing import Any
 from toolcrib.core.json import as_json, lookup
 from toolcrib.core.spec import ToolExample, ToolSpec
 from toolcrib.formats.provider import Loss
-from toolcrib.formats.schemas import MAX_DEPTH, TypeWords, parameters_of
+from toolcrib.formats.schemas import MAX_DEPTH, TypeWords, Writer, parameters_of
 
 NO_TOOLS = "No tools available."
 _UNCATEGORISED = "other"
@@ -62,7 +62,8 @@ def _title(category: str) -> str:
 def _head(spec: ToolSpec) -> list[str]:
     lines = [f"- {spec.name}: {_indented(spec.description, 2)}{_deprecation(spec)}"]
     root, given = parameters_of(spec)
-    if parameters := ", ".join(f"{name} ({TYPES.write(sub, root)})" for name, sub, _ in given):
+    types = Writer(TYPES, root)
+    if parameters := ", ".join(f"{name} ({types.write(sub)})" for name, sub, _ in given):
         lines.append(f"  Parameters: {parameters}")
     return lines
 
@@ -127,7 +128,7 @@ def tool_instructions(spec: ToolSpec) -> str:
     if spec.usage_notes:
         lines.append(f"Purpose: {spec.usage_notes}")
     lines += _parameter_lines(spec)
-    expected = spec.returns_description or (TYPES.write(spec.returns, spec.returns) if spec.returns else "")
+    expected = spec.returns_description or (Writer(TYPES, spec.returns).write(spec.returns) if spec.returns else "")
     if expected:
         lines.append(f"Expected output: {expected}")
     lines += [f"Limitation: {limitation}" for limitation in spec.limitations]
@@ -137,9 +138,10 @@ def tool_instructions(spec: ToolSpec) -> str:
 
 def _parameter_lines(spec: ToolSpec) -> list[str]:
     root, given = parameters_of(spec)
+    types = Writer(TYPES, root)
     lines = ["Parameters:" if given else "Parameters: none"]
     for name, schema, required in given:
-        traits = [TYPES.write(schema, root), "required" if required else "optional"]
+        traits = [types.write(schema), "required" if required else "optional"]
         sub = schema if isinstance(schema, dict) else {}
         if "default" in sub:
             traits.append(f"default {json.dumps(as_json(sub['default']), ensure_ascii=False)}")

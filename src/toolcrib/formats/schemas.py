@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from toolcrib.core.json import lookup
 from toolcrib.core.schema import JsonSchema
@@ -13,8 +13,17 @@ from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.jsonable import copied
 from toolcrib.formats.provider import Loss
 
+T = TypeVar("T")
+
 MAX_DEPTH = 4
 """How deep a schema is told in words."""
+MAX_LENGTH = 2_000
+"""How many characters of words one schema gets; what it has beyond them is an ellipsis."""
+_LAST = 100
+"""How long the last part may be that stands before the ellipsis as a whole."""
+_MAX_WORK = 10 * MAX_LENGTH
+"""How many characters are written for all the schemas of a tool. Equal alternatives count each time."""
+_ELLIPSIS = "..."
 _COMPLETE = frozenset({"type", "properties"})
 
 
@@ -59,23 +68,58 @@ class TypeWords:
 
     anything: str
     literal: Callable[[Any], str]
-    plain: Callable[[Mapping[str, Any], Callable[[Any], str]], str]
-    """Gets the schema, and the function that writes the schemas inside it."""
+    plain: Callable[[Mapping[str, Any], Writer], str]
+    """Gets the schema, and the writer of the schemas inside it."""
 
-    def write(self, schema: Any, root: Mapping[str, Any], depth: int = 0) -> str:
-        if not isinstance(schema, dict) or depth > MAX_DEPTH:
-            return self.anything
 
-        def inner(part: Any) -> str:
-            return self.write(part, root, depth + 1)
+class Writer:
+    """Writes the schemas of one tool in ``words``: a few thousand characters, however large the schemas are.
 
-        if isinstance(reference := schema.get("$ref"), str):
-            return inner(lookup(root, reference))
-        if (values := listed_values(schema)) is not None:
-            return "|".join(map(self.literal, values))
-        if branches := alternatives(schema):
-            return "|".join(dict.fromkeys(map(inner, branches)))
-        return self.plain(schema, inner)
+    ``root`` is the document that references start from.
+    """
+
+    def __init__(self, words: TypeWords, root: Mapping[str, Any]) -> None:
+        self._words = words
+        self._root = root
+        self._left = _MAX_WORK
+        self._room = 0
+        self._depth = 0
+
+    def write(self, schema: Any) -> str:
+        """The words for one parameter, or for what comes back."""
+        room = self._room = min(MAX_LENGTH - _LAST, self._left)
+        text = self.joined("", [schema], self.inner)
+        self._left -= room - self._room
+        return text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - len(_ELLIPSIS)] + _ELLIPSIS
+
+    def inner(self, schema: Any) -> str:
+        """The words for a schema inside the one that is being written."""
+        if not isinstance(schema, dict) or self._depth > MAX_DEPTH:
+            return self._words.anything
+        self._depth += 1
+        try:
+            if isinstance(reference := schema.get("$ref"), str):
+                return self.inner(lookup(self._root, reference))
+            if (values := listed_values(schema)) is not None:
+                return self.joined("|", values, self._words.literal)
+            if branches := alternatives(schema):
+                return self.joined("|", branches, self.inner)
+            return self._words.plain(schema, self)
+        finally:
+            self._depth -= 1
+
+    def joined(self, separator: str, items: Iterable[T], write: Callable[[T], str]) -> str:
+        """What ``write`` makes of the items, each text once, as long as there is room for more."""
+        texts: dict[str, None] = {}
+        for item in items:
+            before = self._room
+            if before <= 0:
+                texts[_ELLIPSIS] = None
+                break
+            text = write(item)
+            texts[text] = None
+            self._room = min(self._room, before - len(text) - len(separator))  # what is inside it is counted already
+        return separator.join(texts)
 
 
 def properties_of(schema: Mapping[str, Any]) -> dict[str, Any]:

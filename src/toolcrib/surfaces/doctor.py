@@ -15,6 +15,7 @@ from toolcrib.core.errors import ToolcribError
 from toolcrib.settings import Settings
 from toolcrib.surfaces.http.gate import Access
 from toolcrib.surfaces.logs import without_secrets
+from toolcrib.surfaces.wording import counted
 
 Health = Literal["ok", "warning", "failed"]
 _LITTLE_SPACE = 1 << 30
@@ -77,7 +78,7 @@ def _of_catalogue(system: System) -> list[Check]:
 
 def _store(catalogue: Catalogue, settings: Settings) -> tuple[Health, str]:
     catalogue.store.ping()
-    return "ok", f"{without_secrets(settings.store_url)} holds {len(catalogue)} tools"
+    return "ok", f"{without_secrets(settings.store_url)} holds {counted(len(catalogue), 'tool')}"
 
 
 def _audit(catalogue: Catalogue) -> tuple[Health, str]:
@@ -101,7 +102,8 @@ def _outbox(catalogue: Catalogue) -> tuple[Health, str]:
         return "ok", "nothing waits"
     error = next((entry.last_error for entry in waiting if entry.last_error), "")
     health: Health = "warning" if error or len(waiting) >= _MANY_WAITING else "ok"
-    return health, f"{len(waiting)} events wait for delivery{f'; the last error was: {error}' if error else ''}"
+    events = counted(len(waiting), "event")
+    return health, f"{events} to be delivered{f'; the last error was: {error}' if error else ''}"
 
 
 def _blobs(system: System) -> tuple[Health, str]:
@@ -120,9 +122,9 @@ def _bundles(settings: Settings) -> tuple[Health, str]:
 def _access(system: System) -> tuple[Health, str]:
     settings = system.settings
     access, jwts = Access.of(settings, system.tokens), system.bearer
-    count = len(system.tokens.all())
+    tokens = counted(len(system.tokens.all()), "token")
     if access.open_to_local:
         return "ok", f"bound to {settings.host}: open to every program of this machine, closed to all others"
     if not is_loopback(settings.host) and not settings.public_url.startswith("https://"):
-        return "warning", f"{count} tokens; set public_url to the https address of the proxy in front"
-    return "ok", f"credentials are required; {count} tokens{', and JWTs' if jwts else ''}"
+        return "warning", f"{tokens}; set public_url to the https address of the proxy in front"
+    return "ok", f"credentials are required; {tokens}{', and JWTs' if jwts else ''}"

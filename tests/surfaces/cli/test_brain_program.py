@@ -102,7 +102,7 @@ def test_the_brains_file_is_a_store_like_any_other(cli: Cli, home: Path, monkeyp
     saved = cli("backup", "all.zip", program="brain").json
     assert (saved["tools"], saved["events"]) == (1, 2)
     checks = {check["name"]: check["detail"] for check in cli("doctor", program="brain").json}
-    assert checks["store"] == f"brain://{file} holds 1 tools"
+    assert checks["store"] == f"brain://{file} holds 1 tool"
     monkeypatch.setenv("TOOLCRIB_STORE", "brain:")
     assert cli("tools", "list").json == cli("tools", "list", program="brain").json
 

@@ -20,7 +20,7 @@ def test_rotating_seals_everything_again_while_a_service_runs(cli: Cli, home: Pa
     running.publish(ToolSpec(name="b", description="d"))
     before = running.store.get("a")
     answer = cli("keys", "rotate")
-    assert (answer.status, answer.out) == (0, "sealed the credentials of 1 tools again\n")
+    assert (answer.status, answer.out) == (0, "sealed the credentials of 1 tool again\n")
     after = running.store.get("a")
     assert before is not None
     assert after is not None

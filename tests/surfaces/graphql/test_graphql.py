@@ -5,6 +5,7 @@ from typing import Any
 import httpx
 import pytest
 from graphql import get_introspection_query
+from tests.support.graphql import ask
 
 from toolcrib.surfaces.http.fields import ENTRY_FIELDS
 
@@ -15,13 +16,6 @@ async def filled(client: httpx.AsyncClient) -> httpx.AsyncClient:
         entry = {"tool_id": f"t{number}", "tool_type": "a" if number % 2 else "b", "tool_metadata": {"n": number}}
         assert (await client.post("/tools", json=entry)).status_code == 201
     return client
-
-
-async def ask(client: httpx.AsyncClient, query: str, **variables: Any) -> dict[str, Any]:
-    answer = await client.post("/graphql", json={"query": query, "variables": variables})
-    assert answer.status_code == 200, answer.text
-    result: dict[str, Any] = answer.json()
-    return result
 
 
 async def ids(client: httpx.AsyncClient, query: str, **variables: Any) -> list[str]:

@@ -1,6 +1,9 @@
 """Who comes in, as what, how often, and from where; the same rule at every endpoint."""
 
+import asyncio
+import threading
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -8,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.support.jwts import AUDIENCE, ISSUER, Keys, signed
+from tests.support.waiting import PATIENCE, until
 from tests.surfaces.conftest import Serve
 
 from toolcrib.adapters.tokens import MongoTokens, SqliteTokens
@@ -17,7 +21,7 @@ from toolcrib.core.tokens import TokenRecord, new_token
 from toolcrib.ports import Tokens
 from toolcrib.settings import Settings
 from toolcrib.surfaces.http.endpoints import Endpoint
-from toolcrib.surfaces.http.errors import ForeignHostError, ForeignOriginError
+from toolcrib.surfaces.http.errors import ForeignHostError, ForeignOriginError, RateLimitedError
 from toolcrib.surfaces.http.gate import Access, Gate
 from toolcrib.surfaces.http.origins import Origins, host_name
 from toolcrib.surfaces.service import ENDPOINTS
@@ -31,6 +35,11 @@ def issue(tokens: Tokens, name: str, role: Role, *, now: float, seconds: float =
 
 def bearer(token: str) -> dict[str, str]:
     return {"authorization": f"Bearer {token}"}
+
+
+def presenting(token: str, address: str = "127.0.0.1") -> dict[str, Any]:
+    headers = [(b"host", b"localhost"), (b"authorization", f"Bearer {token}".encode())]
+    return {"headers": headers, "method": "GET", "client": (address, 5)}
 
 
 @pytest.fixture
@@ -136,8 +145,7 @@ async def test_a_revoked_token_is_believed_for_five_seconds_at_most(tokens: Sqli
     now = 0.0
     gate = Gate(Access(open_to_local=False), tokens, clock=lambda: now)
     token, record = issue(tokens, "x", Role.READER, now=time.time())
-    headers = [(b"host", b"localhost"), (b"authorization", f"Bearer {token}".encode())]
-    scope = {"headers": headers, "method": "GET", "client": ("127.0.0.1", 5)}
+    scope = presenting(token)
     assert (await gate.admit(scope)).name == "x"
     tokens.revoke(record.id)
     now = 4.9
@@ -145,6 +153,74 @@ async def test_a_revoked_token_is_believed_for_five_seconds_at_most(tokens: Sqli
     now = 5.1
     with pytest.raises(UnauthenticatedError):
         await gate.admit(scope)
+
+
+class HeldUp(MongoTokens):
+    """Counts the looks at it, and answers none before ``go``."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.looks = 0
+        self.go = threading.Event()
+
+    def find(self, digest: str) -> TokenRecord | None:
+        self.looks += 1
+        assert self.go.wait(PATIENCE)
+        return super().find(digest)
+
+
+@pytest.fixture
+def held_up(mongo_database_url: str) -> Iterator[HeldUp]:
+    tokens = HeldUp(mongo_database_url)
+    yield tokens
+    tokens.go.set()
+    tokens.close()
+
+
+async def test_equal_looks_at_a_remote_store_are_one(held_up: HeldUp) -> None:
+    """Of one address, so that nobody waits in the line of another; who gives up leaves the look to the others."""
+    gate = Gate(Access(open_to_local=False), held_up)
+    token, _ = issue(held_up, "x", Role.READER, now=time.time())
+    asking = [asyncio.create_task(gate.admit(presenting(token))) for _ in range(20)]
+    other = asyncio.create_task(gate.admit(presenting(token, "192.0.2.1")))
+    await until(lambda: held_up.looks == 2)
+    asking[0].cancel()
+    held_up.go.set()
+    gone, *let_in = await asyncio.gather(*asking, other, return_exceptions=True)
+    assert isinstance(gone, asyncio.CancelledError)
+    assert [getattr(principal, "name", principal) for principal in let_in] == ["x"] * 20
+    assert held_up.looks == 2
+
+
+async def test_each_who_shares_a_look_in_vain_is_refused(held_up: HeldUp) -> None:
+    held_up.go.set()
+    gate = Gate(Access(open_to_local=False), held_up, clock=lambda: 0.0)
+    guess = presenting("tcrib_" + "a" * 43)
+    answers = await asyncio.gather(*(gate.admit(guess) for _ in range(30)), return_exceptions=True)
+    assert [type(answer) for answer in answers] == [UnauthenticatedError] * 20 + [RateLimitedError] * 10
+    assert held_up.looks == 1
+
+
+async def test_those_who_share_a_look_believe_a_revoked_token_no_longer(held_up: HeldUp) -> None:
+    """Each of them goes on a second later than the one before; the five seconds began with the store's answer."""
+    now = 0.0
+    gate = Gate(Access(open_to_local=False), held_up, clock=lambda: now)
+    token, record = issue(held_up, "x", Role.READER, now=time.time())
+
+    async def ask() -> str:
+        nonlocal now
+        name = (await gate.admit(presenting(token))).name
+        now += 1.0
+        return name
+
+    asking = [asyncio.create_task(ask()) for _ in range(6)]
+    await until(lambda: held_up.looks)
+    held_up.go.set()
+    assert await asyncio.gather(*asking) == ["x"] * 6
+    assert held_up.looks == 1
+    held_up.revoke(record.id)
+    with pytest.raises(UnauthenticatedError):
+        await gate.admit(presenting(token))
 
 
 @pytest.fixture

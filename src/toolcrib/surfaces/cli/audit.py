@@ -10,6 +10,7 @@ import typer
 from toolcrib.core.errors import Exit
 from toolcrib.surfaces.cli.invocation import JsonOption, StoreOption, example, invocation
 from toolcrib.surfaces.cli.output import complain, print_json, print_table
+from toolcrib.surfaces.wording import counted
 
 
 def register(app: typer.Typer) -> None:
@@ -66,7 +67,7 @@ def verify(
     if invoked.as_json:
         print_json({"events": verdict.events, "chains": verdict.chains, "fault": verdict.fault})
     elif not verdict.fault:
-        print(f"{verdict.events} events in {verdict.chains} chains, each in its place.")
+        print(f"{counted(verdict.events, 'event')} in {counted(verdict.chains, 'chain')}, each in its place.")
         for end in heads.values():
             print(end)
     if verdict.fault:

@@ -10,6 +10,7 @@ import typer
 from toolcrib.surfaces.cli.catalogue import TypeOption, complete_name, tell_emptied
 from toolcrib.surfaces.cli.invocation import Invocation, JsonOption, StoreOption, example, invocation
 from toolcrib.surfaces.cli.output import complain, print_json, printable
+from toolcrib.surfaces.wording import counted
 
 if TYPE_CHECKING:
     from toolcrib.catalogue import Entry
@@ -98,13 +99,13 @@ def import_tools(
     if invoked.as_json:
         print_json([entry.name for entry in entries])
     else:
-        print(f"Imported {_counted(entry.name for entry in entries)}.")
+        print(f"Imported {_listed(entry.name for entry in entries)}.")
 
 
-def _counted(names: Iterable[str]) -> str:
+def _listed(names: Iterable[str]) -> str:
     names = list(names)
     shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
-    return f"{len(names)} tool{'' if len(names) == 1 else 's'}" + (f": {shown}" if names else "")
+    return counted(len(names), "tool") + (f": {shown}" if names else "")
 
 
 def _unwrapped(data: Any) -> Any:

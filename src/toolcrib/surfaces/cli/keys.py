@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from toolcrib.surfaces.cli.invocation import StoreOption, example, invocation
+from toolcrib.surfaces.wording import counted
 
 
 def register(app: typer.Typer) -> None:
@@ -30,5 +31,5 @@ def rotate(ctx: typer.Context, store: StoreOption = "", *, lost: _Lost = False) 
     """Seal every credential again: with the first of TOOLCRIB_SEAL_KEYS, or with a new key in the data folder."""
     from toolcrib.bootstrap import rotate_seal
 
-    count = rotate_seal(invocation(ctx, store).settings, lost=lost)
-    print("the old key's credentials are given up" if lost else f"sealed the credentials of {count} tools again")
+    tools = counted(rotate_seal(invocation(ctx, store).settings, lost=lost), "tool")
+    print("the old key's credentials are given up" if lost else f"sealed the credentials of {tools} again")

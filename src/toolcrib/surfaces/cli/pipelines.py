@@ -15,6 +15,7 @@ from toolcrib.core.errors import Exit
 from toolcrib.core.json import as_json
 from toolcrib.surfaces.cli.invocation import Invocation, JsonOption, StoreOption, example, invocation
 from toolcrib.surfaces.cli.output import complain, print_json, print_table, printable
+from toolcrib.surfaces.wording import counted
 
 if TYPE_CHECKING:
     from toolcrib.bootstrap import System
@@ -130,9 +131,10 @@ def _print_report(invoked: Invocation, report: RunReport) -> None:
     if invoked.wants_json:
         print_json(_summary(report))
         return
+    requests, items = counted(report.done, "request"), counted(report.items, "item")
     print(
-        f"{report.outcome}: {report.done} requests done, {report.failed} failed, {report.skipped} done before; "
-        f"{report.items} items in {report.seconds:.1f} s"
+        f"{report.outcome}: {requests} done, {report.failed} failed, {report.skipped} done before; "
+        f"{items} in {report.seconds:.1f} s"
     )
     steps = [_summary(step) for step in report.steps]
     if steps:

@@ -89,6 +89,7 @@ class Gate:
         self._rate = RateLimit(access.rate, access.burst or 2 * access.rate, clock)
         self._failures = RateLimit(_FAILURES_A_SECOND, 20, clock)
         self._lookups = Places("checking tokens", _LOOKUPS, each=_LOOKUPS_EACH, queued=_LOOKUPS_WAITING)
+        self._looking: dict[tuple[str, str], asyncio.Future[tuple[TokenRecord | None, float]]] = {}
         self._remembered: OrderedDict[str, tuple[Principal, float]] = OrderedDict()
 
     async def admit(self, scope: Any) -> Principal:
@@ -128,11 +129,11 @@ class Gate:
         if remembered is not None and remembered[1] > self._clock():
             return remembered[0]
         try:
-            principal, expires_at = await self._verify(token, digest, address)
+            principal, until = await self._verify(token, digest, address)
         except UnauthenticatedError:
             await self._failed(address)
             raise
-        self._remember(digest, principal, expires_at)
+        self._remember(digest, principal, until)
         return principal
 
     async def _failed(self, address: str) -> None:
@@ -144,33 +145,46 @@ class Gate:
             raise
 
     async def _verify(self, token: str, digest: str, address: str) -> tuple[Principal, float]:
+        """Whose token it is, and until when it is taken at its word."""
         if token.startswith(PREFIX):
-            record = await self._found(token, digest, address)
+            record, came = await self._found(token, digest, address)
             if record is None:
                 raise UnauthenticatedError("the token is not known; it may have been revoked", rule="token")
             if record.expires_at and record.expires_at <= time.time():
                 raise UnauthenticatedError(f"the token {record.id!r} has expired", rule="token")
-            return record.principal, record.expires_at
+            return record.principal, _believed_until(came, record.expires_at)
         if self._bearer is None:
             raise UnauthenticatedError("the token is not one of this service", rule="token")
-        return await self._bearer.verify(token, address)
+        principal, expires_at = await self._bearer.verify(token, address)
+        return principal, _believed_until(self._clock(), expires_at)
 
-    async def _found(self, token: str, digest: str, address: str) -> TokenRecord | None:
+    async def _found(self, token: str, digest: str, address: str) -> tuple[TokenRecord | None, float]:
+        """What the store says of the token, and when it said so: equal looks at a remote store are one."""
         if self._tokens is None or not could_be(token):
-            return None
+            return None, 0.0
         if not self._tokens.remote:
-            return self._tokens.find(digest)
-        async with self._lookups.taken(address):
-            return await in_thread(HOUSEKEEPING, self._tokens.find, digest)
+            return self._tokens.find(digest), self._clock()
+        key = digest, address  # of one address, so that nobody waits in the line of another
+        looking = self._looking.get(key)
+        if looking is None:
+            looking = self._looking[key] = asyncio.ensure_future(self._look(self._tokens, digest, address))
+            looking.add_done_callback(lambda _: self._looking.pop(key))
+        return await asyncio.shield(looking)  # who leaves does not end the look of the others
 
-    def _remember(self, digest: str, principal: Principal, expires_at: float) -> None:
-        seconds = _REMEMBER_SECONDS
-        if expires_at:
-            seconds = min(seconds, max(0.0, expires_at - time.time()))
-        self._remembered[digest] = (principal, self._clock() + seconds)
+    async def _look(self, tokens: Tokens, digest: str, address: str) -> tuple[TokenRecord | None, float]:
+        async with self._lookups.taken(address):
+            return await in_thread(HOUSEKEEPING, tokens.find, digest), self._clock()
+
+    def _remember(self, digest: str, principal: Principal, until: float) -> None:
+        self._remembered[digest] = (principal, until)
         self._remembered.move_to_end(digest)
         if len(self._remembered) > _REMEMBERED:
             self._remembered.popitem(last=False)
+
+
+def _believed_until(came: float, expires_at: float) -> float:
+    """By the gate's clock: from when the store or the issuer said so, and no longer than the token itself is good."""
+    return came + (min(_REMEMBER_SECONDS, max(0.0, expires_at - time.time())) if expires_at else _REMEMBER_SECONDS)
 
 
 def _single(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:

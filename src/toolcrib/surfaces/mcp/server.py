@@ -9,7 +9,8 @@ from toolcrib import __version__
 from toolcrib.core.errors import MissingDependencyError, ToolcribError
 from toolcrib.core.roles import NOBODY, Principal
 from toolcrib.formats import handover, render_result
-from toolcrib.surfaces.http.errors import MethodNotAllowedError
+from toolcrib.surfaces.http.departures import while_connected
+from toolcrib.surfaces.http.errors import MethodNotAllowedError, RequestError
 from toolcrib.surfaces.http.gate import PRINCIPAL
 from toolcrib.surfaces.mcp.toolbox import Toolbox
 
@@ -36,7 +37,11 @@ def build_server(toolbox: Toolbox) -> Server:
         return types.ListToolsResult(tools=tools, next_cursor=cursor)
 
     async def call_tool(context: ServerRequestContext, params: CallToolRequestParams) -> CallToolResult:
-        result = await toolbox.run(params.name, params.arguments, _principal(context))
+        run = toolbox.run(params.name, params.arguments, _principal(context))
+        try:
+            result = await (run if context.request is None else while_connected(context.request, run))
+        except RequestError as error:
+            raise MCPError(error.answer.rpc, str(error)) from error
         return types.CallToolResult.model_validate(render_result("mcp", "", result))
 
     return Server("toolcrib", version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
@@ -61,8 +66,9 @@ async def serve_stdio(toolbox: Toolbox) -> None:
 class HttpDoor:
     """The door as an ASGI application, while :meth:`running`.
 
-    Stateless: every request stands alone, so several processes can answer the same client. ``Host`` and ``Origin``
-    are checked by the gate that stands in front of every HTTP door.
+    Stateless: every request stands alone, so several processes can answer the same client. The answer goes to the
+    connection of its question and nowhere else, so a client that closes it ends its run. ``Host`` and ``Origin`` are
+    checked by the gate that stands in front of every HTTP door.
     """
 
     def __init__(self, toolbox: Toolbox) -> None:

@@ -1,0 +1,188 @@
+"""A bundle that would go on: it ends, with all that it has started, leaves nothing, and takes no more than its share.
+
+So does one that runs where the walls cannot be built.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.support.bundles import FOREVER, LIMITS, Bench, needs_wall
+from tests.support.processes import running
+from tests.support.waiting import until, wait_until
+
+from toolcrib.adapters.runners.sandbox import SandboxLimits
+from toolcrib.adapters.runners.scratch import Scratch, sweep
+from toolcrib.adapters.runners.unpacking import Unpacked
+from toolcrib.adapters.runners.walls import NEEDED
+from toolcrib.core.errors import DeniedError, SettingsError, ToolFailedError
+
+pytestmark = pytest.mark.usefixtures("namespaces")
+
+NESTED = (
+    "for _ in range(1200): os.mkdir('d'); os.chdir('d')\nopen('last', 'w').close()\nos.chmod('.', 0)\nreturn 'deep'"
+)
+
+
+async def test_a_daemon_ends_with_its_call(bench: Bench) -> None:
+    mark = uuid.uuid4().hex
+    body = (
+        "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        os.setsid()\n"
+        f"        os.execv('/bin/sh', ['sh', '-c', 'while :; do sleep 0.02; done', {mark!r}])\n    os._exit(0)\n"
+        f"begun = lambda pid: {mark!r} in open(f'/proc/{{pid}}/cmdline').read()\n"
+        "while not any(begun(pid) for pid in os.listdir('/proc') if pid.isdigit()):\n    time.sleep(0.01)\n"
+        "return 'gone'"
+    )
+    assert await bench.python(body).execute({}) == "gone"
+    assert not running(mark)
+
+
+async def test_a_service_that_stands_still_lets_nothing_run_beyond_its_deadline(bench: Bench) -> None:
+    """The keeper inside has the deadline too: here nobody else looks at it."""
+    mark = uuid.uuid4().hex
+    folder = bench.cache_folder / "endless"
+    folder.mkdir(parents=True)
+    (folder / "function.py").write_text(
+        "import time\nclass AgentSpaceV1Tool:\n    def __init__(self, i, d): ...\n    def execute(self, data):\n"
+        + "".join(f"        {line}\n" for line in (FOREVER.format(mark=mark) + "time.sleep(600)").splitlines())
+    )
+    await asyncio.to_thread(bench.sandbox.walls)
+    deadline = time.monotonic() + 3
+    box = await bench.sandbox.started(Unpacked("python", folder), deadline)
+    await box.tell(b'{"tool_id": "", "tool_data": {}, "command": "", "input": {}}', deadline)
+    await until(lambda: running(mark) or box.is_dead)
+    await until(lambda: not running(mark))
+    await until(lambda: box.is_dead)
+    assert time.monotonic() >= deadline
+    await box.end()
+
+
+def test_nothing_outlives_a_service_that_is_killed(bench: Bench, tmp_path: Path) -> None:
+    mark = uuid.uuid4().hex
+    program = (
+        "import asyncio\nfrom pathlib import Path\nfrom tests.support.bundles import FOREVER, Bench\n"
+        f"tool = Bench(Path({str(tmp_path)!r})).python(FOREVER.format(mark={mark!r}) + 'time.sleep(600)')\n"
+        "asyncio.run(tool.execute({}))\n"
+    )
+    service = subprocess.Popen([sys.executable, "-c", program], cwd=Path(__file__).parents[2], start_new_session=True)
+    try:
+        wait_until(lambda: len(running(mark)) > 1 or service.poll() is not None)  # itself, and what the bundle started
+    finally:
+        service.send_signal(signal.SIGKILL)
+        service.wait()
+    wait_until(lambda: not running(mark))
+
+
+async def test_the_scratch_has_a_quota(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench(SandboxLimits(scratch_bytes=1024 * 1024, scratch_files=100))
+    body = "for n in range(200):\n    open(str(n), 'wb').write(b'x' * 65536)"
+    with pytest.raises(ToolFailedError, match="No space left"):
+        await bench.python(body).execute({})
+    with pytest.raises(ToolFailedError, match="No space left"):
+        await bench.python("for n in range(200): os.mkdir(str(n))").execute({})
+
+
+async def test_nested_folders_are_no_trouble(bench: Bench) -> None:
+    assert await bench.python(NESTED).execute({}) == "deep"
+    assert await bench.python("return os.listdir('.')").execute({}) == []
+
+
+async def test_memory_of_an_output_is_bounded(bench: Bench) -> None:
+    """A result that is announced as endless, one that is never finished, one that is no JSON."""
+    for said in ("(2**60).to_bytes(8, 'big')", "(9).to_bytes(8, 'big') + b'[' * 9", "b''"):
+        body = (
+            "import socket\nfor fd in range(3, 20):\n"
+            f"    try:\n        socket.socket(fileno=fd).sendall({said})\n    except OSError:\n        continue\n"
+            "os._exit(0)"
+        )
+        with pytest.raises(ToolFailedError):
+            await bench.python(body).execute({})
+
+
+# Where walls are missing
+
+
+async def test_too_few_walls_are_a_refusal_that_says_so(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench(build=[wall for wall in NEEDED if wall != "network"])
+    with pytest.raises(DeniedError, match=r"the network wall cannot be built: not asked for.*BUNDLE_ISOLATION=weak"):
+        await bench.python("return 1").execute({})
+    assert bench.sandbox.told()[0] is False
+
+
+KERNEL = ["landlock", "seccomp"]
+
+
+@pytest.fixture(params=[[], KERNEL], ids=["no walls", "walls in the kernel alone"])
+def weak_bench(request: pytest.FixtureRequest, make_bench: Callable[..., Bench]) -> Iterator[Bench]:
+    """Without any namespace. Root runs bundles as somebody else, who may have no access to our interpreter.
+
+    For anybody else the kernel counts all processes of that user, those of the tests beside this one too.
+    """
+    with tempfile.TemporaryDirectory(prefix="toolcrib-test-") as folder:
+        Path(folder).chmod(0o755)
+        bench = make_bench(replace(LIMITS, processes=1000), isolation="weak", build=request.param, scratch=Path(folder))
+        try:
+            bench.sandbox.walls()
+        except SettingsError as error:
+            pytest.skip(str(error))
+        yield bench
+        bench.runner.close()
+        assert list(Path(folder).iterdir()) == []
+
+
+async def test_a_weak_run_is_still_a_run(weak_bench: Bench) -> None:
+    assert await weak_bench.python("return [input_data, os.listdir('.')]").execute({"a": 1}) == [{"a": 1}, []]
+    assert await weak_bench.program('#!/bin/sh\nprintf 1 > "$2"\n').execute({}) == 1
+    assert "these walls alone" in weak_bench.sandbox.told()[1]
+
+
+@pytest.mark.parametrize("weak_bench", [KERNEL], indirect=True)
+async def test_landlock_holds_where_there_are_no_namespaces(weak_bench: Bench, tmp_path: Path) -> None:
+    await needs_wall(weak_bench, "landlock")
+    (tmp_path / "tokens.db").write_text("secret")
+    body = (
+        "import socket\nsaid = []\n"
+        "def told(act, *words):\n"
+        "    try:\n        act(*words)\n        said.append('done')\n"
+        "    except OSError as error:\n        said.append(type(error).__name__)\n"
+        "for path in (input_data['path'], '/etc/passwd', f'/proc/{os.getppid()}/environ'):\n    told(open, path)\n"
+        "told(open, '/tmp/written', 'w')\n"
+        "told(socket.create_connection, ('127.0.0.1', input_data['port']), 5)\n"
+        "told(os.kill, input_data['pid'], 0)\n"
+        "return said"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        question = {"path": str(tmp_path / "tokens.db"), "port": server.getsockname()[1], "pid": os.getpid()}
+        assert await weak_bench.python(body).execute(question) == ["PermissionError"] * 6
+
+
+async def test_a_weak_run_ends_with_what_it_started(weak_bench: Bench) -> None:
+    mark = uuid.uuid4().hex
+    assert await weak_bench.python(FOREVER.format(mark=mark) + "return 1").execute({}) == 1
+    assert not running(mark)
+
+
+async def test_a_weak_run_leaves_no_folder_however_deep(weak_bench: Bench) -> None:
+    assert await weak_bench.python(NESTED).execute({}) == "deep"
+
+
+def test_what_a_crash_left_is_swept(tmp_path: Path) -> None:
+    left, used = tmp_path / "toolcrib-run-left", Scratch(tmp_path)
+    (left / "work").mkdir(parents=True)
+    (left / "work/link").symlink_to(tmp_path)
+    (left / "work").chmod(0)
+    (tmp_path / "toolcrib-run-link").symlink_to(tmp_path)
+    assert sweep(tmp_path) == 1
+    assert used.work.is_dir()
+    assert not left.exists()
+    used.remove()
