@@ -7,7 +7,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.calling.blocking import READS, SCANS, WRITES, in_thread
+from toolcrib.calling.blocking import READS, WRITES, in_thread
 from toolcrib.catalogue import Entry
 from toolcrib.core.roles import Role
 from toolcrib.surfaces.http import parameters
@@ -23,7 +23,7 @@ _VERSION = Parameter("version", "Number of the version.", {"type": "integer", "m
 
 async def list_history(service: Service, request: Request) -> Response:
     seen, name = service.seen_by(request), parameters.tool_id(request)
-    return await in_thread(SCANS, lambda: json_list_answer(map(_version, seen.history(name))))
+    return await in_thread(READS, lambda: json_list_answer(map(_version, seen.history(name))))
 
 
 async def get_version(service: Service, request: Request) -> Response:
