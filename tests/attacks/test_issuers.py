@@ -1,6 +1,7 @@
 """The issuer of JWTs hangs while forged ones arrive: nobody else waits."""
 
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -103,3 +104,20 @@ def test_known_keys_serve_while_the_issuer_hangs(service: Attacked, issuer: Hang
             assert status(client, signed(keys, "ec", sub=name)) == 200
         assert {one.result(PATIENCE) for one in attack} <= {401, 429}
         assert issuer.asked() == 1
+
+
+def test_who_comes_too_often_is_answered_late(service: Attacked, issuer: HangingIssuer, keys: Keys) -> None:
+    """Whatever the reason: an attacker who waits for his answers sends less, and the others keep the service."""
+    forgeries = forged(keys)
+    for hangs in (True, False):
+        issuer.hang() if hangs else issuer.answer()
+        service.service.start()
+        with service.service.client() as client:
+
+            def seconds() -> float:
+                began = time.monotonic()
+                assert status(client, forgeries[0]) in {401, 429, 503}
+                return time.monotonic() - began
+
+            wait_until(lambda: seconds() >= 0.5)
+        service.service.stop()

@@ -16,7 +16,7 @@ from typing import Any
 from toolcrib.calling.blocking import HOUSEKEEPING, in_thread
 from toolcrib.calling.places import Places
 from toolcrib.core.addresses import is_loopback
-from toolcrib.core.errors import SettingsError, UnauthenticatedError
+from toolcrib.core.errors import SettingsError, UnauthenticatedError, UnavailableError
 from toolcrib.core.roles import LOCAL, NOBODY, Principal
 from toolcrib.core.tokens import PREFIX, TokenRecord, could_be, digest_of
 from toolcrib.ports import Bearer, Tokens
@@ -130,19 +130,20 @@ class Gate:
             return remembered[0]
         try:
             principal, until = await self._verify(token, digest, address)
-        except UnauthenticatedError:
-            await self._failed(address)
+        except (UnauthenticatedError, UnavailableError) as error:
+            await self._failed(address, error)
             raise
         self._remember(digest, principal, until)
         return principal
 
-    async def _failed(self, address: str) -> None:
-        """Who fails too often is told so, and late: an attacker who waits for his answers sends less."""
+    async def _failed(self, address: str, error: UnauthenticatedError | UnavailableError) -> None:
+        """Who comes too often with what is no credential, or cannot be judged, has his answer late, and sends less."""
         try:
             self._failures.take(address)
         except RateLimitedError:
             await asyncio.sleep(_LATE_SECONDS)
-            raise
+            if isinstance(error, UnauthenticatedError):
+                raise
 
     async def _verify(self, token: str, digest: str, address: str) -> tuple[Principal, float]:
         """Whose token it is, and until when it is taken at its word."""
