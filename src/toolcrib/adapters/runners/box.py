@@ -8,6 +8,7 @@ import fcntl
 import json
 import mmap
 import os
+import select
 import socket
 import struct
 import subprocess
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from toolcrib.adapters.runners.unpacking import Unpacked
-from toolcrib.adapters.runners.wire import frame, is_quiet, receive, send
+from toolcrib.adapters.runners.wire import frame, receive, send, with_patience
 from toolcrib.calling import keeper
 from toolcrib.core.errors import ToolcribError, UnavailableError
 
@@ -80,6 +81,8 @@ class Box:
         self._output_limit: int = order["limits"]["output_bytes"]
         self._control, control = socket.socketpair()
         self._calls, calls = socket.socketpair()
+        self._said = select.poll()
+        self._said.register(self._calls, select.POLLIN)
         life_end, self._life = os.pipe()
         self._messages, clock = _memory(), _memory()
         clock.truncate(mmap.PAGESIZE)
@@ -98,7 +101,7 @@ class Box:
                 raise UnavailableError(f"no process could be started for a bundle: {error}") from None
         self._control.sendall(frame(json.dumps(order).encode()))
         self._control.setblocking(False)
-        self._calls.setblocking(False)
+        with_patience(self._calls, _PATIENCE)
 
     def take_way_out(self) -> socket.socket | None:
         """The socket that listens inside, if there is one, for the caller to answer at and to close."""
@@ -142,7 +145,7 @@ class Box:
         """What the tool answers; EOFError if it is dead, or says what is no answer."""
         asked = time.monotonic()
         try:
-            answer = await receive(self._calls, self._output_limit, deadline, _PATIENCE if self._quick else 0.0)
+            answer = await receive(self._calls, self._output_limit, deadline, patient=self._quick)
         except ConnectionError:
             raise EOFError from None
         self._quick = time.monotonic() - asked < _QUICK
@@ -161,7 +164,7 @@ class Box:
     @property
     def is_quiet(self) -> bool:
         """Whether it lives and says nothing unasked."""
-        return is_quiet(self._calls)
+        return not self._said.poll(0)
 
     @property
     def is_dead(self) -> bool:

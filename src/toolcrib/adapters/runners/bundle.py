@@ -30,6 +30,7 @@ from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import (
     DeniedError,
     InvalidBundleError,
+    OverloadedError,
     ToolBusyError,
     ToolcribError,
     ToolFailedError,
@@ -91,13 +92,13 @@ class BundleRunner(BoundRunner):
     async def _take_place(self, name: str, caller: str, deadline: float) -> None:
         """Wait for a turn, but not beyond the deadline."""
         try:
-            await _taken(self._of_tool, name, deadline)
+            await self._of_tool.take_within(name, deadline - time.monotonic())
             try:
-                await _taken(self._of_caller, caller, deadline)
+                await self._of_caller.take_within(caller, deadline - time.monotonic())
             except BaseException:
                 self._of_tool.give_back(name)
                 raise
-        except TimeoutError:
+        except OverloadedError:
             raise ToolBusyError(
                 f"so many bundles are running that {name!r} had no turn before its deadline; try again later"
             ) from None
@@ -181,12 +182,6 @@ class BundleRunner(BoundRunner):
 
     def _too_large(self, name: str) -> ToolFailedError:
         return ToolFailedError(name, f"its result is larger than {self.sandbox.limits.output_bytes:,} bytes")
-
-
-async def _taken(places: Places, caller: str, deadline: float) -> None:
-    if not places.try_take(caller):
-        async with asyncio.timeout_at(deadline):
-            await places.take(caller)
 
 
 def _first_line(error: Exception) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from toolcrib.adapters.runners.box import Ended
 from toolcrib.core.errors import InvalidArgumentsError, ToolFailedError
-from toolcrib.core.json import holds_more_values, read_json
+from toolcrib.core.json import holds_more_values, read_json, write_json
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.toolentry import spec_to_entry
 
@@ -44,11 +44,11 @@ class BundleCall:
 
     def first_question(self) -> bytes:
         """For a Python bundle that has heard nothing yet."""
-        return json.dumps({**self._introduction(self.secrets), **self._what()}).encode()
+        return write_json({**self._introduction(self.secrets), **self._what()})
 
     def next_question(self) -> bytes:
         """For one that has been introduced."""
-        return json.dumps(self._what()).encode()
+        return write_json(self._what())
 
     def program_question(self) -> bytes:
         """The command line and the variables of a program. InvalidArgumentsError if they are too large for one."""

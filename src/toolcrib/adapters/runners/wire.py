@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import select
 import socket
+import struct
 
 from toolcrib.core.errors import ToolcribError
 
 _HEAD = 8
-_PIECE = 64 * 1024
+_FIRST, _PIECE = 4096, 64 * 1024
 
 
 class TooLargeError(ToolcribError):
     """What comes is announced as larger than what may come."""
+
+
+def with_patience(channel: socket.socket, seconds: float) -> socket.socket:
+    """``channel``, whose ``recv`` waits for so long; whoever must not wait says so each time."""
+    channel.setblocking(True)
+    channel.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, int(seconds * 1e6)))
+    return channel
 
 
 def frame(content: bytes) -> bytes:
@@ -22,25 +29,28 @@ def frame(content: bytes) -> bytes:
 
 async def send(channel: socket.socket, content: bytes, deadline: float) -> None:
     """Past the deadline it is a TimeoutError: who does not read keeps nobody waiting."""
-    message = frame(content)
-    try:
-        sent = channel.send(message)
-    except BlockingIOError:
-        sent = 0
-    if sent < len(message):
-        async with asyncio.timeout_at(deadline):
-            await asyncio.get_running_loop().sock_sendall(channel, memoryview(message)[sent:])
+    left = memoryview(frame(content))
+    while True:
+        try:
+            left = left[channel.send(left, socket.MSG_DONTWAIT) :]
+        except BlockingIOError:
+            pass
+        if not left:
+            return
+        await _ready(channel, deadline, to_write=True)
 
 
-async def receive(channel: socket.socket, limit: int, deadline: float, patience: float = 0.0) -> bytes:
+async def receive(channel: socket.socket, limit: int, deadline: float, *, patient: bool = False) -> bytes:
     """The next message. EOFError if the other end is closed, TimeoutError past the deadline.
 
-    For so many seconds, ``patience``, it is waited for here and now: a way through the event loop takes longer than
-    what answers at once.
+    ``patient`` waits here and now first, as long as ``with_patience`` said: a way through the event loop takes longer
+    than what answers at once.
     """
-    if not patience or not select.select((channel,), (), (), patience)[0]:
-        await _readable(channel, deadline)
-    found = channel.recv(_PIECE)
+    try:
+        found = channel.recv(_FIRST, 0 if patient else socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        await _ready(channel, deadline)
+        found = channel.recv(_PIECE)
     if not found:
         raise EOFError
     while len(found) < _HEAD:
@@ -59,36 +69,27 @@ async def receive(channel: socket.socket, limit: int, deadline: float, patience:
 
 
 async def _piece(channel: socket.socket, deadline: float) -> bytes:
-    await _readable(channel, deadline)
+    await _ready(channel, deadline)
     piece = channel.recv(_PIECE)
     if not piece:
         raise EOFError
     return piece
 
 
-def is_quiet(channel: socket.socket) -> bool:
-    """Whether there is nothing to read, not even an end."""
-    try:
-        channel.recv(1, socket.MSG_PEEK)
-    except BlockingIOError:
-        return True
-    except OSError:
-        pass
-    return False
-
-
-async def _readable(channel: socket.socket, deadline: float) -> None:
+async def _ready(channel: socket.socket, deadline: float, *, to_write: bool = False) -> None:
+    """Return when the channel can be read, or written to. Past the deadline it is a TimeoutError."""
     loop = asyncio.get_running_loop()
+    add, remove = (loop.add_writer, loop.remove_writer) if to_write else (loop.add_reader, loop.remove_reader)
     ready: asyncio.Future[bool] = loop.create_future()
     handle = channel.fileno()
-    loop.add_reader(handle, _settle, ready, True)
+    add(handle, _settle, ready, True)
     timer = loop.call_at(deadline, _settle, ready, False)
     try:
         if not await ready:
             raise TimeoutError
     finally:
         timer.cancel()
-        loop.remove_reader(handle)
+        remove(handle)
 
 
 def _settle(ready: asyncio.Future[bool], answer: bool) -> None:

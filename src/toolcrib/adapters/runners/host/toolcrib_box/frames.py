@@ -5,11 +5,22 @@ import socket
 from typing import Any
 
 HEAD = 8
+_FIRST, _PIECE = 4096, 256 * 1024
 
 
 def read_frame(channel: socket.socket) -> bytes:
-    """The next frame; EOFError if the other end is closed."""
-    return _read(channel, int.from_bytes(_read(channel, HEAD), "big"))
+    """The next frame, behind which nothing may follow; EOFError if the other end is closed."""
+    content = channel.recv(_FIRST)
+    while len(content) < HEAD:
+        content += _piece(channel, HEAD)
+    wanted = HEAD + int.from_bytes(content[:HEAD], "big")
+    if len(content) < wanted:
+        pieces, missing = [content], wanted - len(content)
+        while missing:
+            pieces.append(_piece(channel, missing))
+            missing -= len(pieces[-1])
+        content = b"".join(pieces)
+    return content[HEAD:]
 
 
 def write_frame(channel: socket.socket, content: bytes) -> None:
@@ -20,11 +31,8 @@ def tell(channel: socket.socket, **words: Any) -> None:
     write_frame(channel, json.dumps(words).encode())
 
 
-def _read(channel: socket.socket, size: int) -> bytes:
-    content = channel.recv(size, socket.MSG_WAITALL) if size else b""
-    while len(content) < size:
-        piece = channel.recv(size - len(content))
-        if not piece:
-            raise EOFError
-        content += piece
-    return content
+def _piece(channel: socket.socket, most: int) -> bytes:
+    piece = channel.recv(min(most, _PIECE))
+    if not piece:
+        raise EOFError
+    return piece

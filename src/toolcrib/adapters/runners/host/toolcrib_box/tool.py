@@ -21,6 +21,7 @@ from toolcrib_box.seccomp import filter_calls
 from toolcrib_box.view import CODE, OUTPUT, View
 
 Question = dict[str, Any]
+_written = json.JSONEncoder(allow_nan=False).encode
 
 
 def become_tool(order: dict[str, Any], own: int, view: View, scratch: str, calls: socket.socket) -> NoReturn:
@@ -71,15 +72,17 @@ def answer_calls(calls: socket.socket, scratch: str) -> NoReturn:
     """The first question brings the tool's data; the next ones, of the same caller, only what to do."""
     empty, wait = os.stat(scratch).st_size, os.waitpid
     question = json.loads(read_frame(calls))
-    name, data = question["tool_id"], json.dumps(question["tool_data"])
+    name, text = question["tool_id"], json.dumps(question["tool_data"])
+    data = json.loads(text)
     while True:
         try:
-            value = run(name, json.loads(data), question)
+            value = run(name, data, question)
             alone = _is_alone(wait) and os.stat(scratch).st_size == empty
-            text = json.dumps({"alone": alone, "value": value}, allow_nan=False)
+            answer = _written({"alone": alone, "value": value})
         except BaseException as error:  # noqa: BLE001 - whatever the bundle raises, SystemExit too, is its answer
-            text = json.dumps({"error": described(error)})
-        write_frame(calls, text.encode("utf-8", "surrogatepass"))
+            answer = json.dumps({"error": described(error)})
+        write_frame(calls, answer.encode("utf-8", "surrogatepass"))
+        data = json.loads(text)  # here nobody waits for it
         question = json.loads(read_frame(calls))
 
 
