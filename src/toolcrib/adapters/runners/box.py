@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from toolcrib.adapters.runners.unpacking import Unpacked
-from toolcrib.adapters.runners.wire import frame, receive, send, with_patience
+from toolcrib.adapters.runners.wire import frame, receive, send
 from toolcrib.calling import keeper
 from toolcrib.core.errors import ToolcribError, UnavailableError
 
@@ -31,8 +31,9 @@ _GRACE = 0.5
 """How long after a deadline the keeper inside waits for us to end the box, before it does so itself."""
 _WORDS = 64 * 1024
 """The most that is read of what the walls say of themselves."""
-_QUICK, _PATIENCE = 0.0005, 0.0001
-"""Who has answered within the one is waited for during the other: the event loop itself takes as long."""
+_QUICK, _PATIENCE_MILLISECONDS = 0.0005, 1
+"""Who has answered within the one is waited for during the other, here and now: a way through the event loop takes
+longer than what answers at once."""
 _LAST_WORDS = 2000
 _DYING_SECONDS = 10.0
 
@@ -101,7 +102,7 @@ class Box:
                 raise UnavailableError(f"no process could be started for a bundle: {error}") from None
         self._control.sendall(frame(json.dumps(order).encode()))
         self._control.setblocking(False)
-        with_patience(self._calls, _PATIENCE)
+        self._calls.setblocking(False)
 
     def take_way_out(self) -> socket.socket | None:
         """The socket that listens inside, if there is one, for the caller to answer at and to close."""
@@ -144,8 +145,10 @@ class Box:
     async def answer(self, deadline: float) -> bytes:
         """What the tool answers; EOFError if it is dead, or says what is no answer."""
         asked = time.monotonic()
+        if self._quick:
+            self._said.poll(_PATIENCE_MILLISECONDS)
         try:
-            answer = await receive(self._calls, self._output_limit, deadline, patient=self._quick)
+            answer = await receive(self._calls, self._output_limit, deadline)
         except ConnectionError:
             raise EOFError from None
         self._quick = time.monotonic() - asked < _QUICK

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import struct
 
 from toolcrib.core.errors import ToolcribError
 
@@ -16,13 +15,6 @@ class TooLargeError(ToolcribError):
     """What comes is announced as larger than what may come."""
 
 
-def with_patience(channel: socket.socket, seconds: float) -> socket.socket:
-    """``channel``, whose ``recv`` waits for so long; whoever must not wait says so each time."""
-    channel.setblocking(True)
-    channel.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, int(seconds * 1e6)))
-    return channel
-
-
 def frame(content: bytes) -> bytes:
     return len(content).to_bytes(_HEAD, "big") + content
 
@@ -32,7 +24,7 @@ async def send(channel: socket.socket, content: bytes, deadline: float) -> None:
     left = memoryview(frame(content))
     while True:
         try:
-            left = left[channel.send(left, socket.MSG_DONTWAIT) :]
+            left = left[channel.send(left) :]
         except BlockingIOError:
             pass
         if not left:
@@ -40,17 +32,13 @@ async def send(channel: socket.socket, content: bytes, deadline: float) -> None:
         await _ready(channel, deadline, to_write=True)
 
 
-async def receive(channel: socket.socket, limit: int, deadline: float, *, patient: bool = False) -> bytes:
-    """The next message. EOFError if the other end is closed, TimeoutError past the deadline.
-
-    ``patient`` waits here and now first, as long as ``with_patience`` said: a way through the event loop takes longer
-    than what answers at once.
-    """
+async def receive(channel: socket.socket, limit: int, deadline: float) -> bytes:
+    """The next message. EOFError if the other end is closed, TimeoutError past the deadline."""
     try:
-        found = channel.recv(_FIRST, 0 if patient else socket.MSG_DONTWAIT)
+        found = channel.recv(_FIRST)
     except BlockingIOError:
         await _ready(channel, deadline)
-        found = channel.recv(_PIECE)
+        found = channel.recv(_FIRST)
     if not found:
         raise EOFError
     while len(found) < _HEAD:
