@@ -14,6 +14,7 @@ from typing import Any
 
 from toolcrib.adapters.stores.changes import check_after, check_expected, kept_document, new_etag, owner_after
 from toolcrib.adapters.stores.words import WordIndex
+from toolcrib.core.json import read_json
 from toolcrib.core.query import ALL, Filter
 from toolcrib.core.query.budget import found, looked_at
 from toolcrib.core.ranking import Candidate, Lookup
@@ -35,7 +36,7 @@ class Version:
 
     def record(self) -> Record:
         """For a caller: with a document of its own."""
-        return Record(self.name, self.version, self.etag, json.loads(self.text), self.at, self.deleted, self.owner)
+        return Record(self.name, self.version, self.etag, read_json(self.text), self.at, self.deleted, self.owner)
 
 
 @dataclass(frozen=True, slots=True)

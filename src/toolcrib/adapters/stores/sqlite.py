@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import time
@@ -19,7 +18,7 @@ from toolcrib.adapters.stores.sqlite_query import Lengths, Selection, select
 from toolcrib.adapters.stores.sqlite_schema import migrate
 from toolcrib.adapters.stores.sqlite_write import ChangeWriter
 from toolcrib.core.errors import StoreError
-from toolcrib.core.json import is_unicode
+from toolcrib.core.json import is_unicode, read_json
 from toolcrib.core.query import Filter
 from toolcrib.core.query.budget import found, looked_at
 from toolcrib.core.ranking import Candidate, Lookup
@@ -119,7 +118,7 @@ class SqliteStore:
             with closing(connection.execute(f"SELECT d.document {selection.sql}", selection.parameters)) as rows:
                 for (text,) in rows:
                     looked_at()
-                    count += where.matches(json.loads(text))
+                    count += where.matches(read_json(text))
             return count
 
     def history(self, name: str) -> list[Record]:
@@ -156,7 +155,7 @@ class SqliteStore:
         )
         with self._reader() as connection:
             rows = connection.execute(sql, (limit,)).fetchall()
-        return [OutboxEvent(row[0], row[1], json.loads(row[2]), *row[3:]) for row in rows]
+        return [OutboxEvent(row[0], row[1], read_json(row[2]), *row[3:]) for row in rows]
 
     def acknowledge(self, sequence: int) -> None:
         with self._writing() as connection:
@@ -260,7 +259,7 @@ def _any_word(lookup: Lookup) -> str:
 
 def _record(row: tuple[Any, ...]) -> Record:
     name, version, etag, text, at, owner, *deleted = row
-    return Record(name, version, etag, json.loads(text), at, bool(deleted and deleted[0]), owner)
+    return Record(name, version, etag, read_json(text), at, bool(deleted and deleted[0]), owner)
 
 
 def _answers(rows: sqlite3.Cursor) -> list[Record]:
