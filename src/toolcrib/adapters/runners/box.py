@@ -20,10 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from toolcrib.adapters.runners.cgroups import Group
 from toolcrib.adapters.runners.unpacking import Unpacked
+from toolcrib.adapters.runners.walls import WallDownError
 from toolcrib.adapters.runners.wire import frame, receive, send
 from toolcrib.calling import keeper
-from toolcrib.core.errors import ToolcribError, UnavailableError
+from toolcrib.core.errors import UnavailableError
 
 _HOST = Path(__file__).with_name("host")
 _CLOCK = struct.Struct("=dQ")
@@ -38,30 +40,26 @@ _LAST_WORDS = 2000
 _DYING_SECONDS = 10.0
 
 
-class WallDownError(ToolcribError):
-    """A wall could not be built, so nothing was run."""
-
-    def __init__(self, wall: str, reason: str) -> None:
-        super().__init__(f"the {wall} wall cannot be built: {reason}")
-        self.wall = wall
-        self.reason = reason
-
-
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How the tool in a box ended; ``output`` is what a program left in its output file, None if there is none."""
+    """How the tool in a box ended; ``output`` is what a program left in its output file, None if there is none.
+
+    ``exceeded`` are the bytes of memory that it was ended for using more of in all; 0 if that is not why.
+    """
 
     status: int
     output: bytes | None
     messages: str
     too_large: bool = False
+    exceeded: int = 0
 
 
 class Box:
     """A process behind walls, started. It is dead, with everything it started, when ``end`` returns.
 
-    ``orphans`` says that it has no process namespace: then calling/keeper.py ends what it leaves. ``on_end`` is called
-    once, when it is dead. Made in any thread, used by one event loop at a time.
+    ``orphans`` says that it has no process namespace: then calling/keeper.py ends what it leaves. All its processes are
+    in the ``group``, if it is given one. ``on_end`` is called once, when it is dead. Made in any thread, used by one
+    event loop at a time.
     """
 
     def __init__(
@@ -71,12 +69,14 @@ class Box:
         deadline: float,
         *,
         orphans: bool = False,
+        group: Group | None = None,
         on_end: Callable[[], None] = lambda: None,
     ) -> None:
         self.unpacked = unpacked
         self.walls: tuple[str, ...] = ()
         self.born = time.monotonic()
         self._way_out: socket.socket | None = None
+        self._group = group
         self._on_end = on_end
         self._has_way_out: bool = order["network"]
         self._output_limit: int = order["limits"]["output_bytes"]
@@ -100,9 +100,21 @@ class Box:
             except OSError as error:
                 os.close(self._life)
                 raise UnavailableError(f"no process could be started for a bundle: {error}") from None
-        self._control.sendall(frame(json.dumps(order).encode()))
+        try:
+            self._join_group(orphans=orphans)
+            self._control.sendall(frame(json.dumps(order).encode()))
+        except BaseException:
+            self.end_now()
+            raise
         self._control.setblocking(False)
         self._calls.setblocking(False)
+
+    def _join_group(self, *, orphans: bool) -> None:
+        """Before it is told what to do: it has started nothing by then, but for calling/keeper.py the launcher."""
+        if self._group is not None:
+            self._group.take(self._process.pid)
+            for process in keeper.descendants(self._process.pid) if orphans else ():
+                self._group.take(process)
 
     def take_way_out(self) -> socket.socket | None:
         """The socket that listens inside, if there is one, for the caller to answer at and to close."""
@@ -160,9 +172,10 @@ class Box:
         try:
             head, _, output = (await receive(self._control, _WORDS + self._output_limit, deadline)).partition(b"\n")
             said = json.loads(head)
-            return Ended(said["status"], output if said["output"] else None, self.messages(), said["large"])
+            left = output if said["output"] else None
+            return Ended(said["status"], left, self.messages(), said["large"], said["over"])
         except (EOFError, ConnectionError):
-            return Ended(-9, None, self.messages())
+            return Ended(-9, None, self.messages(), exceeded=self._group.exceeded if self._group else 0)
 
     @property
     def is_quiet(self) -> bool:

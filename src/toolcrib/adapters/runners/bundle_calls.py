@@ -118,7 +118,9 @@ def _read(name: str, said: bytes) -> Any:
 
 
 def how_it_ended(ended: Ended) -> str:
-    if ended.status < 0:
+    if ended.exceeded:
+        how = f"used more than {ended.exceeded:,} bytes of memory in all"
+    elif ended.status < 0:
         try:
             how = f"was ended by {signal.Signals(-ended.status).name}"
         except ValueError:

@@ -18,15 +18,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from toolcrib.adapters.runners.box import Box, WallDownError
+from toolcrib.adapters.runners import cgroups
+from toolcrib.adapters.runners.box import Box
 from toolcrib.adapters.runners.scratch import Scratch, sweep
 from toolcrib.adapters.runners.unpacking import Unpacked
-from toolcrib.adapters.runners.walls import WALLS, Isolation, Walls, refusal
+from toolcrib.adapters.runners.walls import WALLS, Isolation, WallDownError, Walls, refusal
 from toolcrib.calling.blocking import HOUSEKEEPING, in_thread
 from toolcrib.core.errors import SettingsError
 
 _MEBIBYTE = 1024 * 1024
 _PROBE_SECONDS = 30.0
+_OURS = 3
+"""Processes that are not the tool's: calling/keeper.py, the launcher and the keeper."""
 _PROBE = Unpacked("python", Path(__file__).with_name("probe"))
 
 
@@ -34,6 +37,8 @@ _PROBE = Unpacked("python", Path(__file__).with_name("probe"))
 class SandboxLimits:
     memory_bytes: int = 1024 * _MEBIBYTE
     """Address space of each process."""
+    total_memory_bytes: int = 2048 * _MEBIBYTE
+    """Of all its processes together, with what they wrote into the scratch."""
     file_bytes: int = 64 * _MEBIBYTE
     """Of each file it writes, its messages among them."""
     scratch_bytes: int = 128 * _MEBIBYTE
@@ -76,8 +81,9 @@ class Sandbox:
         network: bool = False,
         on_end: Callable[[], None] = lambda: None,
     ) -> Box:
-        """A box whose walls stand, with the code in it, which has not run yet. DeniedError if too few walls stand.
+        """A box whose walls stand, with the code in it, which has not run yet.
 
+        DeniedError if too few walls stand here; WallDownError if one that stood before cannot be built now.
         With ``network`` it has a way out that somebody must answer at. ``on_end`` is called once: when the box is dead,
         or if it does not come to one.
         """
@@ -95,9 +101,6 @@ class Sandbox:
             raise
         try:
             await box.ready(deadline)
-        except WallDownError as error:
-            await asyncio.shield(box.end())
-            raise refusal(Walls((), {error.wall: error.reason})) from None
         except BaseException:
             await asyncio.shield(box.end())
             raise
@@ -126,37 +129,41 @@ class Sandbox:
         return False, f"bundles run, as bundle_isolation says, behind these walls alone: {walls}"
 
     def sweep(self) -> int:
-        """Remove what weak runs, and those of older versions, left on the disk when they were killed."""
-        return sweep(self._scratch)
+        """Remove what a service that was killed left: folders of weak runs, and groups."""
+        return sweep(self._scratch) + cgroups.sweep()
 
     async def _probed(self) -> Walls:
         """Build all of them; without the one that fails all the others, and so on."""
         standing = list(self._build)
         missing = {wall: "not asked for" for wall in WALLS if wall not in standing}
         while True:
-            deadline = time.monotonic() + _PROBE_SECONDS
-            box = self._start(_PROBE, self._order(_PROBE, standing), deadline, lambda: None)
             try:
-                await box.ready(deadline)
-                question = {"tool_id": "probe", "tool_data": {}, "command": "", "input": {}}
-                await box.tell(json.dumps(question).encode(), deadline)
-                answer = json.loads(await box.answer(deadline))
+                answer = await self._answer_of_probe(standing)
             except WallDownError as error:
                 if error.wall not in standing:
                     raise SettingsError(f"bundles cannot run here: {error.message}") from None
                 standing.remove(error.wall)
                 missing[error.wall] = error.reason
                 continue
-            except (EOFError, TimeoutError):
-                raise SettingsError(f"bundles cannot run here: {box.messages() or 'a probe ended at once'}") from None
-            finally:
-                await box.end()
             if "error" in answer:
                 raise SettingsError(
                     f"bundles cannot run here: Python at {sys.executable!r} cannot be used inside a sandbox: "
                     f"{answer['error']['message']}"
                 )
             return Walls(tuple(standing), missing)
+
+    async def _answer_of_probe(self, walls: Sequence[str]) -> Any:
+        deadline = time.monotonic() + _PROBE_SECONDS
+        box = self._start(_PROBE, self._order(_PROBE, walls), deadline, lambda: None)
+        try:
+            await box.ready(deadline)
+            question = {"tool_id": "probe", "tool_data": {}, "command": "", "input": {}}
+            await box.tell(json.dumps(question).encode(), deadline)
+            return json.loads(await box.answer(deadline))
+        except (EOFError, TimeoutError):
+            raise SettingsError(f"bundles cannot run here: {box.messages() or 'a probe ended at once'}") from None
+        finally:
+            await box.end()
 
     def _start(self, unpacked: Unpacked, order: dict[str, Any], deadline: float, on_end: Callable[[], None]) -> Box:
         ending = ExitStack()
@@ -166,7 +173,12 @@ class Sandbox:
                 scratch = Scratch(self._scratch)
                 ending.callback(scratch.remove)
                 order |= {"code": str(scratch.with_code(Path(order["code"]))), "scratch": str(scratch.work)}
-            return Box(unpacked, order, deadline, orphans="process" not in order["walls"], on_end=ending.close)
+            group = None
+            if "cgroup" in order["walls"]:
+                group = cgroups.Group(self.limits.total_memory_bytes, self.limits.processes + _OURS)
+                ending.callback(group.end)
+            orphans = "process" not in order["walls"]
+            return Box(unpacked, order, deadline, orphans=orphans, group=group, on_end=ending.close)
         except BaseException:
             ending.close()
             raise

@@ -6,21 +6,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from toolcrib.core.errors import DeniedError
+from toolcrib.core.errors import DeniedError, UnavailableError
 
 Isolation = Literal["full", "weak"]
 RULE = "bundle_isolation"
 
 NEEDED = ("user", "mount", "process", "network", "ipc")
 """Without these a bundle runs only where the setting ``bundle_isolation`` says ``weak``."""
-WALLS = (*NEEDED, "landlock", "seccomp")
-"""All there are, in the order in which they are built."""
+WALLS = (*NEEDED, "landlock", "seccomp", "cgroup")
+"""All there are."""
 
 _WAYS_OUT = {
     "user": "allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone=1, "
     "kernel.apparmor_restrict_unprivileged_userns=0; in a container a seccomp profile that permits unshare)",
     "mount": "it needs Linux 5.12 and, in a container, a seccomp profile that permits mount",
 }
+
+
+class WallDownError(UnavailableError):
+    """A wall could not be built, so nothing was run."""
+
+    def __init__(self, wall: str, reason: str) -> None:
+        super().__init__(f"the {wall} wall cannot be built: {reason}")
+        self.wall = wall
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)

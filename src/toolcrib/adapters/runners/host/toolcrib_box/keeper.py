@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from toolcrib_box import kernel
 from toolcrib_box.frames import tell, write_frame
+from toolcrib_box.memory import Meter, others
 from toolcrib_box.mounts import make_file_system
 from toolcrib_box.namespaces import INSIDE, WallError, building, run_id
 from toolcrib_box.tool import become_tool
@@ -23,7 +24,7 @@ from toolcrib_box.view import OUTPUT, SCRATCH, view_of
 CLOCK = struct.Struct("=dQ")
 """What the service writes into the clock: when everything must be over, and a number that is odd during a call."""
 _LOOK = 1.0
-"""How often the clock is looked at, in seconds: the service may have set it anew."""
+"""How often the clock is looked at between calls, in seconds: the service may have set it anew."""
 _PATIENCE = 5
 
 
@@ -52,12 +53,15 @@ def keep(order: dict[str, Any], control: socket.socket, calls: socket.socket, cl
     calls.close()
     os.close(1)
     os.close(2)
-    status = _watch(tool, wake, control, mmap.mmap(clock, CLOCK.size, prot=mmap.PROT_READ))
+    limit = order["limits"]["total_memory_bytes"]
+    meter = Meter(limit, folder if "mount" in order["walls"] else None)
+    status = _watch(tool, wake, control, mmap.mmap(clock, CLOCK.size, prot=mmap.PROT_READ), meter)
     _end_all()
     control.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _PATIENCE, 0))
     with contextlib.suppress(OSError):
         output, large = _read_output(folder, order["limits"]["output_bytes"])
-        head = json.dumps({"status": status, "output": output is not None, "large": large})
+        over = limit if meter.found_over else 0
+        head = json.dumps({"status": status, "output": output is not None, "large": large, "over": over})
         write_frame(control, head.encode() + b"\n" + (output or b""))
     os._exit(0)
 
@@ -71,8 +75,11 @@ def _woken_by_children() -> int:
     return wake
 
 
-def _watch(tool: int, wake: int, control: socket.socket, clock: mmap.mmap) -> int:
-    """The status of the tool, once it has ended. Ends everything when the service is gone, or the time is over."""
+def _watch(tool: int, wake: int, control: socket.socket, clock: mmap.mmap, meter: Meter) -> int:
+    """The status of the tool, once it has ended, or must end because too much memory is in use.
+
+    Ends everything when the service is gone, or the time is over.
+    """
     poll = select.poll()
     poll.register(control, select.POLLIN)
     poll.register(wake, select.POLLIN)
@@ -81,7 +88,10 @@ def _watch(tool: int, wake: int, control: socket.socket, clock: mmap.mmap) -> in
         left = deadline - time.monotonic()
         if left <= 0 or (number % 2 == 0 and _left_behind(tool) and CLOCK.unpack_from(clock)[1] == number):
             os._exit(1)
-        ready = {fd for fd, _ in poll.poll(min(left, _LOOK) * 1000)}
+        called = number % 2 == 1
+        if called and meter.is_over():
+            return -signal.SIGKILL
+        ready = {fd for fd, _ in poll.poll(min(left, meter.pause if called else _LOOK) * 1000)}
         if control.fileno() in ready:
             os._exit(1)
         if wake in ready:
@@ -92,13 +102,7 @@ def _watch(tool: int, wake: int, control: socket.socket, clock: mmap.mmap) -> in
 
 def _left_behind(tool: int) -> bool:
     """Whether between two calls anything lives here but the tool itself."""
-    if os.getpid() != 1:
-        return False
-    try:
-        there = {int(name) for name in os.listdir("/proc") if name.isdigit()}
-    except OSError:
-        return False
-    return bool(there - {1, tool})
+    return bool(others() - {tool})
 
 
 def _reap(tool: int) -> int | None:

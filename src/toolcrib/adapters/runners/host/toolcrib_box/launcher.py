@@ -1,5 +1,6 @@
 """The launcher: the namespaces, then the keeper in them, whose end is its own."""
 
+import contextlib
 import json
 import os
 import socket
@@ -14,6 +15,7 @@ from toolcrib_box.network import open_way_out
 
 
 def launch(control_fd: int, calls_fd: int, clock: int) -> None:
+    _die_first()
     os.umask(0o022)  # the service's own keeps its files to itself; what is made here is for the tool to see
     control, calls = socket.socket(fileno=control_fd), socket.socket(fileno=calls_fd)
     order: dict[str, Any] = json.loads(read_frame(control))
@@ -35,3 +37,9 @@ def launch(control_fd: int, calls_fd: int, clock: int) -> None:
     os.close(2)
     os.waitpid(keeper, 0)
     os._exit(0)
+
+
+def _die_first() -> None:
+    """Where the machine runs out of memory, this process and all that it starts end before anybody else does."""
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+        file.write("1000")

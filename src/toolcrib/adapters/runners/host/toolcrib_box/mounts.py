@@ -89,9 +89,13 @@ def _make_etc() -> None:
 
 
 def _make_proc() -> None:
-    """Of the processes inside. Some containers hide parts of theirs; there the kernel refuses it, and we do without."""
+    """Of the processes inside, to read: nobody sets anew who dies first where memory runs out.
+
+    Some containers hide parts of theirs; there the kernel refuses it, and we do without.
+    """
     os.mkdir("/proc")
     try:
-        kernel.mount("proc", "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
+        flags = kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
+        kernel.mount("proc", "/proc", "proc", flags)
     except PermissionError:
         return
