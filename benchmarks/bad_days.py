@@ -140,7 +140,6 @@ def writes(port: int, tokens: Tokens) -> None:
 
 FIELDS = "tool_id tool_man_page_doc tool_metadata tool_api_spec tool_tags tool_search_description tool_type"
 ALIASED = " ".join(f"f{number}: tool_man_page_doc" for number in range(90))
-ALIASES = "{" + " ".join(f"a{number}: tools(limit: 1000) {{ {FIELDS} }}" for number in range(20)) + "}"
 _EACH = MAX_COST // 20 // len(FIELDS.split())
 ALLOWED = "{" + " ".join(f"a{number}: tools(limit: {_EACH}) {{ {FIELDS} }}" for number in range(20)) + "}"
 """Twenty aliases that cost as much as is allowed."""

@@ -14,9 +14,12 @@ from tests.support.waiting import until
 from tests.surfaces.conftest import Serve, serve, settings, system_of
 
 from toolcrib import ToolSpec
+from toolcrib.adapters.runners.box import Ended
+from toolcrib.adapters.runners.bundle_calls import program_answer, python_answer
 from toolcrib.calling.blocking import WRITES, in_thread
 from toolcrib.calling.places import CALLER
 from toolcrib.catalogue import Catalogue
+from toolcrib.core.errors import ToolFailedError
 from toolcrib.settings import Settings
 from toolcrib.surfaces.graphql.limits import MAX_COST
 from toolcrib.surfaces.http.bodies import MOST_VALUES
@@ -46,7 +49,8 @@ async def _in_a_pool(work: Callable[[], None]) -> None:
 
 async def _for_one_who_may_leave(work: Callable[[], None]) -> None:
     async def stay() -> Message:
-        return await asyncio.get_running_loop().create_future()
+        never: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        return await never
 
     async def working() -> None:
         await asyncio.sleep(0)
@@ -84,6 +88,15 @@ async def test_a_comma_in_a_text_is_no_value(serve: Serve, settings: Settings) -
     manual = r'a,"b\",' * (MOST_VALUES // 2)
     answer = await (await serve(settings)).post("/tools", json={"tool_id": "table", "tool_man_page_doc": manual})
     assert answer.status_code == 201, answer.text
+
+
+def test_a_result_of_too_many_values_is_refused() -> None:
+    many = b"[%b1]" % (b"[]," * 250_000)
+    with pytest.raises(ToolFailedError, match="more than 250,000 values"):
+        python_answer("wide", b'{"alone": true, "value": %b}' % many, "")
+    with pytest.raises(ToolFailedError, match="more than 250,000 values"):
+        program_answer("wide", Ended(0, many, ""))
+    assert program_answer("long", Ended(0, b'["%b"]' % (b'a,\\",' * 250_000), "")) == ['a,",' * 250_000]
 
 
 async def test_the_largest_answer_of_graphql_is_whole(serve: Serve, settings: Settings) -> None:

@@ -38,7 +38,7 @@ _NEWEST_HEADS = 5
 _HEAD_BYTES = 65_536
 _BACKLOG = 1024
 _PARENT_SECONDS = 1.0
-_SWITCH_SECONDS = 0.0002
+_SWITCH_SECONDS = 0.00005
 """How long one thread of a worker computes while others wait: a short read must not wait for a long one."""
 _COLLECTIONS = (700, 10, 1000)
 """When the garbage collector looks: at what is new as often as ever, at everything a hundred times less often. To look

@@ -170,7 +170,10 @@ class Gate:
         if looking is None:
             looking = self._looking[key] = asyncio.ensure_future(self._look(self._tokens, digest, address))
             looking.add_done_callback(lambda _: self._looking.pop(key))
-        return await asyncio.shield(looking)  # who leaves does not end the look of the others
+        try:
+            return await asyncio.shield(looking)  # who leaves does not end the look of the others
+        finally:
+            del looking  # as in calling/blocking.py
 
     async def _look(self, tokens: Tokens, digest: str, address: str) -> tuple[TokenRecord | None, float]:
         async with self._lookups.taken(address):
