@@ -190,4 +190,4 @@ _TYPE_OF = {str: "string", bool: "boolean", int: "integer", float: "number", lis
 def _alternatives(branches: Iterable[JsonSchema]) -> list[JsonSchema]:
     """Each alternative once; alternatives of alternatives are alternatives."""
     flat = (one for branch in branches for one in branch.get("anyOf", [branch]))
-    return list({json.dumps(one, sort_keys=True): one for one in reversed(list(flat))}.values())[::-1]
+    return list({json.dumps(one, sort_keys=True): one for one in flat}.values())

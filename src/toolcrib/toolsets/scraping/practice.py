@@ -160,6 +160,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_STOP(self) -> None:
         self.send_page(200, document("Bookshop", "<p>Closed.</p>"))
+        self.wfile.flush()  # before: the process may end sooner than this thread goes on
         threading.Thread(target=self.site.shutdown).start()
 
     def answer(self, path: str, query: dict[str, list[str]], times: int) -> Answer:
