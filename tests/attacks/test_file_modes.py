@@ -98,5 +98,5 @@ def test_what_is_closed_already_and_what_is_not_ours_stays(tmp_path: Path, caplo
     assert {str(path.relative_to(tmp_path)): oct(mode) for path, mode in modes(tmp_path) if mode & 0o077} == {
         "closed/file": "0o644", "elsewhere": "0o644", "kept/file": "0o644", "open/link": "0o777",
     }  # fmt: skip
-    narrow(tmp_path / "open")
-    assert len(caplog.messages) == 1
+    narrow(tmp_path / "open", tmp_path / "open" / "link")
+    assert len(caplog.messages) == 1, "nor is what a link leads to"

@@ -9,7 +9,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Literal
 from urllib.parse import unquote, urlsplit
@@ -51,7 +51,7 @@ def narrow(*paths: Path, but: Path | None = None) -> None:
     """Take from others what an older release gave them, and log it once.
 
     A folder that others could enter is looked through, except for what lies in the folders of ``but``. What belongs to
-    another user is not ours to close.
+    another user is not ours to close, nor is what a link leads to.
     """
     narrowed = [closed for path in paths for closed in _narrowed(path, but)]
     if narrowed:
@@ -61,23 +61,22 @@ def narrow(*paths: Path, but: Path | None = None) -> None:
         )  # fmt: skip
 
 
-def _narrowed(path: Path, but: Path | None) -> Iterator[Path]:
+def _narrowed(path: Path, but: Path | None, *, within_open: bool = True) -> Iterator[Path]:
+    """One that cannot be looked at is passed over: it is gone, or whoever needs it says why."""
     try:
-        found = path.stat()
+        found = path.lstat()
+        is_folder, is_open = stat.S_ISDIR(found.st_mode), bool(found.st_mode & _OTHERS)
+        if stat.S_ISLNK(found.st_mode) or (is_folder and not is_open and not within_open):
+            return
+        entries = sorted(path.iterdir()) if is_folder and path != but else ()
     except OSError:
         return
-    was_open = bool(found.st_mode & _OTHERS)
-    if stat.S_ISDIR(found.st_mode) and path != but:
-        for entry in sorted(path.iterdir()):
-            if not entry.is_symlink() and (was_open or not entry.is_dir() or _is_open(entry)):
-                yield from _narrowed(entry, but)
-    if was_open and found.st_uid == os.geteuid():
-        path.chmod(stat.S_IMODE(found.st_mode) & ~_OTHERS)
-        yield path
-
-
-def _is_open(path: Path) -> bool:
-    return bool(path.stat().st_mode & _OTHERS)
+    for entry in entries:
+        yield from _narrowed(entry, but, within_open=is_open)
+    if is_open and found.st_uid == os.geteuid():
+        with suppress(OSError):
+            path.chmod(stat.S_IMODE(found.st_mode) & ~_OTHERS)
+            yield path
 
 
 @contextmanager
