@@ -384,7 +384,7 @@ async def test_no_redirect_leads_to_an_inner_address(settings: Settings, status:
 @pytest.mark.parametrize(
     "header",
     ["Host", "HOST", "host ", "Content-Length", "transfer-encoding", "Connection", "Upgrade", "Toolcrib-Principal",
-     "toolcrib-principal"],
+     "toolcrib-principal", "Toolcrib_Principal", "content_length"],
 )  # fmt: skip
 @pytest.mark.parametrize("way", ["service_url", "mcp"])
 async def test_a_credential_is_no_way_to_another_host_or_caller(settings: Settings, way: str, header: str) -> None:

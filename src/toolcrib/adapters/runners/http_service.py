@@ -37,7 +37,7 @@ _OURS = frozenset(
         "upgrade", "expect", _PRINCIPAL.lower(),
     }
 )  # fmt: skip
-"""Two names for one host would let whoever may reach the one ask for the other."""
+"""Two names for one host would let whoever may reach the one ask for the other. To many servers ``_`` is ``-``."""
 
 
 @dataclass(eq=False)
@@ -80,7 +80,7 @@ def credential_headers(name: str, credentials: Mapping[str, Any]) -> dict[str, s
     if not isinstance(given, Mapping):
         raise MissingConfigError(f"the credential 'headers' of {name!r} must be an object of header names and values")
     headers = {str(header): str(value) for header, value in given.items()}
-    if refused := next((header for header in headers if header.strip().lower() in _OURS), None):
+    if refused := next((header for header in headers if header.strip().lower().replace("_", "-") in _OURS), None):
         raise MissingConfigError(f"the credential 'headers' of {name!r} may not set {refused!r}; leave that header out")
     if "api_key" in credentials:
         headers["X-API-Key"] = str(credentials["api_key"])
