@@ -33,7 +33,7 @@ class Head(NamedTuple):
     def parse(cls, text: str) -> Head:
         chain, _, rest = text.partition(":")
         number, _, digest = rest.partition(":")
-        if not (chain and number.isdecimal() and int(number)):
+        if not (chain and number.isdecimal() and len(number) < 19 and int(number)):
             raise SettingsError(f"{text!r:.100} is not a head of the audit; it is CHAIN:NUMBER:HASH, as the log has it")
         return cls(chain, int(number), digest)
 

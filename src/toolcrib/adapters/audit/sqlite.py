@@ -1,6 +1,6 @@
 """The audit in a SQLite file of its own: one chain, whose head is the last row, and the last number that SQLite gave.
 
-What a backup brings are chains before it, with their heads in a table of their own.
+What a backup brings, or an older release left, are chains before it that have ended. Their heads are in a table.
 
 The attempt of a change is on the disk before the change is made. Outcomes and runs are written without waiting for
 the disk: they survive the end of the process, and the last of them may be lost when the power goes.
@@ -39,10 +39,12 @@ _COLUMNS = ", ".join(AuditEvent._fields)
 _PLACE = "chain, number, hash, saw"
 _INSERT = f"insert into audit ({_COLUMNS}, {_PLACE}) values ({', '.join('?' * (len(AuditEvent._fields) + 4))})"  # noqa: S608
 _NEWEST = "where hash <> '' order by sequence desc limit 1"
-_LAST = f"select chain, number, hash from audit {_NEWEST}"  # noqa: S608
+_LAST = f"select chain, number, hash, chain in (select chain from audit_head) from audit {_NEWEST}"  # noqa: S608
 _WHAT = "audit file"
 _CHANGES = ("create", "update", "delete")
 _ROWS_AT_ONCE = 1000
+_LOST = "lost"
+"""What is said of the chain of events of which none is left."""
 
 
 class SqliteAudit:
@@ -80,8 +82,8 @@ class SqliteAudit:
 
     def _add(self, events: Iterable[AuditEvent]) -> None:
         """The events after the last one, whoever wrote that; the transaction lets nobody come between."""
-        last = self._db.execute(_LAST).fetchone()
-        if last is None or last[0] == PAST:
+        *last, has_ended = self._db.execute(_LAST).fetchone() or (True,)
+        if has_ended:
             self._put(linked(events, Head(secrets.token_hex(6), 0, ""), str(Head(*last)) if last else ""))
         else:
             self._put(linked(events, Head(*last)))
@@ -110,12 +112,15 @@ class SqliteAudit:
     def heads(self) -> dict[str, Head]:
         """SQLite remembers the last number that it gave, whatever was taken out since."""
         heads = {row[0]: Head(*row) for row in self._rows("select chain, number, hash from audit_head", ())}
+        given = sum(row[0] for row in self._rows("select seq from sqlite_sequence where name = 'audit'", ()))
         query = f"select sequence, chain, number, hash from audit {_NEWEST}"  # noqa: S608
-        for sequence, chain, number, digest in self._rows(query, ()):
-            ((given,),) = self._rows("select seq from sqlite_sequence where name = 'audit'", ())
-            cut = given - sequence
-            heads.pop(chain, None)
-            heads[chain] = Head(chain, number + cut, "" if cut else digest)
+        for sequence, *last in self._rows(query, ()) or [(0, _LOST, 0, "")]:
+            head = Head(*last)
+            newest = heads.pop(head.chain, head)
+            if cut := given - sequence:
+                newest = Head(head.chain, newest.number + cut, "")
+            if newest.number:
+                heads[head.chain] = newest
         return heads
 
     def adopt(self, links: Iterable[Link], heads: Mapping[str, Head]) -> None:
@@ -160,6 +165,8 @@ def _migrate(connection: sqlite3.Connection) -> None:
                 "update audit set chain = ?, number = ?, hash = ? where sequence = ?",
                 [(*link.head, row[0]) for link, row in zip(links, some, strict=True)],
             )
+        if head.number:
+            connection.execute("insert into audit_head values (?, ?, ?)", head)
 
 
 def _is_current(connection: sqlite3.Connection) -> bool:
