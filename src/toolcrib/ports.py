@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, Protocol, 
 
 if TYPE_CHECKING:
     from toolcrib.core.chains import Head, Link
+    from toolcrib.core.limits import Action
     from toolcrib.core.query import Filter
     from toolcrib.core.ranking import Candidate, Lookup
     from toolcrib.core.roles import Principal
     from toolcrib.core.tokens import TokenRecord
 
-Action = Literal["create", "update", "delete", "run", "read"]
 Outcome = Literal["attempt", "done", "failed", "refused", "crashed"]
 
 

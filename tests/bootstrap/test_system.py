@@ -6,6 +6,7 @@ import pytest
 
 from toolcrib import Binding, DeniedError, SafetyLevel, ToolSpec, open_catalogue, tool
 from toolcrib.bootstrap import System, open_system
+from toolcrib.calling.call import Unbound
 from toolcrib.core.errors import SettingsError, StoreError
 from toolcrib.core.query import ALL
 from toolcrib.core.tokens import TokenRecord
@@ -31,7 +32,7 @@ def test_every_part_is_opened_once_and_shared(settings: Settings) -> None:
         assert system.catalogue.audit is system.audit
         assert system.blobs is system.blobs
         assert system.outbox is system.outbox is not None
-        assert system.calls.resolve == system.catalogue.tool
+        assert system.calls.resolve == system.catalogue.resolve
 
 
 async def test_one_clock_for_all_that_is_written(settings: Settings) -> None:
@@ -102,21 +103,22 @@ def system(settings: Settings, tmp_path: Path) -> System:
 
 def test_a_kept_tool_that_says_how_it_runs_comes_before_a_plugin(system: System) -> None:
     with system:
-        assert system.find_tool("add").description == "Add."
+        assert system.find_tool("add").spec.description == "Add."
         system.catalogue.publish(SPEC)
-        assert system.find_tool("add").description == "Add."
+        assert system.find_tool("add").spec.description == "Add."
         system.catalogue.update("add", binding={"python": "elsewhere:add"})
-        with pytest.raises(DeniedError, match="elsewhere"):
-            system.find_tool("add")
+        found = system.find_tool("add")
+        assert isinstance(found, Unbound)
+        assert isinstance(found.reason, DeniedError) and "elsewhere" in str(found.reason)
 
 
 def test_a_tool_that_is_only_described_or_not_there_says_so(system: System) -> None:
     with system:
         system.catalogue.publish(ToolSpec(name="firefox", description="A browser."))
-        with pytest.raises(ValueError, match="does not say how"):
-            system.find_tool("firefox")
+        found = system.find_tool("firefox")
+        assert isinstance(found, Unbound) and "does not say how" in str(found.reason)
         with pytest.raises(KeyError, match="did you mean 'add'"):
             system.find_tool("ad")
         with pytest.raises(KeyError, match="did you mean 'firefox'"):
             system.find_tool("firefix")
-        assert system.find_tool("goto").name == "goto"
+        assert system.find_tool("goto").spec.name == "goto"

@@ -23,7 +23,7 @@ from toolcrib.bootstrap.stores import (
     open_unpacked,
 )
 from toolcrib.calling.authorising import Authoriser
-from toolcrib.calling.call import Calls
+from toolcrib.calling.call import Calls, Unbound
 from toolcrib.calling.recording import Recorder
 from toolcrib.calling.sharing import shared_runs
 from toolcrib.catalogue import Catalogue
@@ -127,7 +127,7 @@ class System:
         """The one way to call the catalogue's tools, under the rules of the settings."""
         policy = self.catalogue.policy
         return Calls(
-            self.catalogue.tool,
+            self.catalogue.resolve,
             SafetyLevel(self.settings.highest_safety_level),
             authoriser=None if policy is None else Authoriser(policy),
             recorder=self.recorder,
@@ -153,17 +153,17 @@ class System:
     def plugins(self) -> ToolRegistry:
         return find_plugins(self.settings)
 
-    def find_tool(self, name: str) -> Tool:
+    def find_tool(self, name: str) -> Tool | Unbound:
         """A tool of this machine: the catalogue's if it says how it runs, else a plugin's, else one that ships."""
         kept = name in self.catalogue
         if kept and self.catalogue.get(name).binding:
-            return self.catalogue.tool(name)
+            return self.catalogue.resolve(name)
         if name in self.plugins:
             return self.plugins.get(name)
         if shipped := shipped_tool(name, self.settings.chromium):
             return shipped
         if kept:
-            return self.catalogue.tool(name)  # raises why it cannot run
+            return self.catalogue.resolve(name)  # with the reason why it cannot run
         raise ToolNotFoundError(name, [*self.plugins.names(), *known_names(self.catalogue)])
 
     def close(self) -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.core.errors import DeniedError
-from toolcrib.core.limits import LIMIT_RULE
+from toolcrib.core.limits import LIMIT_RULE, Action
 from toolcrib.core.roles import Principal, Role, Who
 from toolcrib.core.spec import digest_of
-from toolcrib.ports import Action, Policy, PolicyRequest, Record
+from toolcrib.ports import Policy, PolicyRequest, Record
 
 OWNER_RULE = "owner"
 """The rule that a refusal to who does not own the tool names."""
@@ -48,17 +48,18 @@ class Authoriser:
         ``before`` is what is changed or deleted: its owner counts, and nobody gets out of a token's limits by a change.
         """
         who = Principal.of(principal)
-        if who.limits is not None:
-            for state in (document,) if before is None else (document, before.document):
-                if reason := who.limits.refusal(action, state):
-                    raise DeniedError(
-                        f"the token of {who.name!r} does not let it {action} {document['name']!r}: {reason}",
-                        rule=LIMIT_RULE,
-                    )
-        if before is not None and self.owners:
-            _check_owner(action, before, who)
+        for state in (document,) if before is None else (document, before.document):
+            check_limits(action, state, who)
+        if before is not None and not self.may_change(before, who):
+            raise _not_theirs(action, before, who)
         if self._asked_about(action):
             self._ask(action, document, who, digest)
+
+    def may_change(self, record: Record, principal: Who) -> bool:
+        """Whether the tool is the principal's to change. Programs of the operator, which came through no door, may."""
+        who = Principal.of(principal)
+        is_theirs = bool(record.owner) and record.owner == who.owns
+        return not self.owners or not who.may or Role.ADMIN in who.may or is_theirs
 
     def _asked_about(self, action: Action) -> bool:
         """A policy in this process is asked about reads too; a remote one is not: every look would be a round trip."""
@@ -79,12 +80,18 @@ class Authoriser:
         raise DeniedError(f"the policy does not let {named} {action} {name!r}: {reason}", rule=rule)
 
 
-def _check_owner(action: Action, record: Record, who: Principal) -> None:
-    """Programs of the operator, which came through no door, are not asked."""
-    if not who.may or Role.ADMIN in who.may or (record.owner and record.owner == who.owns):
-        return
+def check_limits(action: Action, document: Mapping[str, Any], principal: Who) -> None:
+    """DeniedError if the principal's token was not made for this. Asked first, it says nothing of the tool."""
+    who = Principal.of(principal)
+    if who.limits is not None and (reason := who.limits.refusal(action, document)):
+        raise DeniedError(
+            f"the token of {who.name!r} does not let it {action} {document['name']!r}: {reason}", rule=LIMIT_RULE
+        )
+
+
+def _not_theirs(action: Action, record: Record, who: Principal) -> DeniedError:
     whose = f"belongs to {record.owner!r}" if record.owner else "has no owner"
-    raise DeniedError(
+    return DeniedError(
         f"{who.name!r} may not {action} {record.name!r}: it {whose}, and only the owner of a tool or an administrator "
         f"changes it (an administrator gives it away with 'toolcrib tools own {record.name} --to WHO')",
         rule=OWNER_RULE,

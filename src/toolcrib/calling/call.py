@@ -37,6 +37,14 @@ _log = logging.getLogger("toolcrib")
 
 
 @dataclass(frozen=True, slots=True)
+class Unbound:
+    """A tool that cannot run here. Its ``reason`` is for those who may run it: it says what the tool is bound to."""
+
+    spec: ToolSpec
+    reason: ToolcribError
+
+
+@dataclass(frozen=True, slots=True)
 class Calls:
     """Calls of the tools that ``resolve`` knows by name; ``remote`` says that resolving leaves the process.
 
@@ -44,7 +52,7 @@ class Calls:
     nobody to ask the call is refused. ``layers`` wrap the run, the first of them outermost.
     """
 
-    resolve: Callable[[str], Tool]
+    resolve: Callable[[str], Tool | Unbound]
     highest_safety_level: SafetyLevel = SafetyLevel.HIGH_RISK
     approve: Approve | None = None
     authoriser: Authoriser | None = None
@@ -65,6 +73,8 @@ class Calls:
             governed = self.authoriser is not None or context.limits is not None
             if governed or tool.spec.safety_level.rank > self.highest_safety_level.rank:
                 await self._admit(tool.spec, arguments, context)
+            if isinstance(tool, Unbound):
+                raise tool.reason
             checked = tool.validate(arguments(tool.spec) if callable(arguments) else arguments)
             run = tool.runner if not self.layers else self._layered(tool.runner)
             value = await run(tool, checked, context)

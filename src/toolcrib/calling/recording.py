@@ -21,8 +21,9 @@ from toolcrib.core.errors import (
     ToolcribError,
     UnauthenticatedError,
 )
+from toolcrib.core.limits import Action
 from toolcrib.core.roles import Principal, Who
-from toolcrib.ports import Action, Audit, AuditEvent, Outcome
+from toolcrib.ports import Audit, AuditEvent, Outcome
 
 _log = logging.getLogger(__name__)
 _numbers = itertools.count(1)
@@ -30,7 +31,7 @@ _REFUSALS = frozenset(
     kind.code for kind in (DeniedError, ApprovalRequiredError, UnauthenticatedError, PolicyUnavailableError)
 )
 _process = f"{os.getpid():x}-{time.time_ns():x}"
-
+_LONGEST_NAME, _LONGEST_DETAIL = 200, 2000
 
 Targets = tuple[tuple[str, Action], ...]
 """The tools that an attempt is about, and what it does to each."""
@@ -51,22 +52,22 @@ class Recorder:
         call, at = f"{_process}-{next(_numbers)}", self._clock()
         attempt: list[AuditEvent] = []
         for name, action in targets:
-            attempt.append(AuditEvent(call, at, principal, action, name, "attempt"))
+            attempt.append(AuditEvent(call, at, principal, action, _kept(name, _LONGEST_NAME), "attempt"))
         self._record(*attempt)
         return attempt
 
     def refuse(self, name: str, action: Action, principal: str, detail: str) -> None:
         """Record what a door refused before anybody else was asked. The caller is refused also if this fails."""
         call, at = f"{_process}-{next(_numbers)}", self._clock()
-        attempt = AuditEvent(call, at, principal, action, name, "attempt")
+        attempt = AuditEvent(call, at, principal, action, _kept(name, _LONGEST_NAME), "attempt")
         try:
-            self._record(attempt, attempt._replace(outcome="refused", detail=detail))
+            self._record(attempt, attempt._replace(outcome="refused", detail=_kept(detail, _LONGEST_DETAIL)))
         except StoreError as error:
             _log.error("the refusal of call %s could not be recorded: %s", call, error)
 
     def end(self, attempt: list[AuditEvent], outcome: Outcome, detail: str = "") -> None:
         """Record how it ended. The attempt is on record already, so a failure here must not hide the outcome itself."""
-        at = self._clock()
+        at, detail = self._clock(), _kept(detail, _LONGEST_DETAIL)
         ended: list[AuditEvent] = []
         for call, _, principal, action, name, _, _ in attempt:
             ended.append(AuditEvent(call, at, principal, action, name, outcome, detail))
@@ -100,6 +101,11 @@ def recorded(recorder: Recorder | None, targets: Mapping[str, Action], principal
         recorder.end(attempt, "crashed", type(error).__name__)
         raise
     recorder.end(attempt, "done", told.detail)
+
+
+def _kept(text: str, most: int) -> str:
+    """What a caller wrote, as it goes on record: not so long that it fills the disk, and without lone surrogates."""
+    return text if len(text) <= most and text.isascii() else text[:most].encode(errors="replace").decode()
 
 
 def with_rule(detail: str, rule: str) -> str:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
-from toolcrib.calling.authorising import Authoriser
+from toolcrib.calling.authorising import Authoriser, check_limits
+from toolcrib.calling.call import Unbound
 from toolcrib.calling.recording import Recorder, recorded
 from toolcrib.catalogue import credentials as secrets
 from toolcrib.catalogue.announcements import EventKind, announcement
@@ -26,21 +27,24 @@ from toolcrib.core.errors import (
     BreakingChangeError,
     ConflictError,
     MissingConfigError,
+    ToolcribError,
     ToolExistsError,
     ToolInUseError,
     ToolNotFoundError,
     ToolValidationError,
 )
+from toolcrib.core.limits import Action
 from toolcrib.core.roles import Principal, Who
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.core.versions import broken_by
-from toolcrib.ports import Action, Audit, Change, Policy, Record, Seal, Store
+from toolcrib.ports import Audit, Change, Policy, Record, Seal, Store
 
 _T = TypeVar("_T")
 Bind = Callable[[ToolSpec, Callable[[], Mapping[str, Any]] | None], Tool]
 """Makes a spec runnable, with what opens the credentials of the record that it was read from; None if it has none."""
 _TRIES = 20
+_LONGEST_OWNER = 256
 _MOST_BOUND = 1000
 
 
@@ -94,23 +98,35 @@ class Catalogue(CatalogueReader):
 
     def tool(self, name: str) -> Tool:
         """The spec bound to what runs it. The same object until the tool changes."""
+        found = self.resolve(name)
+        if isinstance(found, Unbound):
+            raise found.reason
+        return found
+
+    def resolve(self, name: str) -> Tool | Unbound:
+        """As ``tool``, but what cannot run comes back with the reason, for those alone who may run it."""
         record = self._record(name)
         etag, tool = self._bound.get(name, ("", None))
         if tool is None or etag != record.etag:
-            if self._bind is None:
-                raise MissingConfigError(
-                    f"this catalogue was opened without a way to run tools, so not {name!r} either"
-                )
-            document = record.document
-            opening = partial(secrets.opened, document, self._seal) if document["credentials"] else None
-            tool = self._bind(Entry.of(record).spec, opening)
+            spec = Entry.of(record).spec
+            try:
+                tool = self._bound_tool(spec, record.document)
+            except ToolcribError as error:
+                return Unbound(spec, error)
             if len(self._bound) >= _MOST_BOUND:
                 self._bound.clear()
             self._bound[name] = (record.etag, tool)
         return tool
 
+    def _bound_tool(self, spec: ToolSpec, document: Mapping[str, Any]) -> Tool:
+        if self._bind is None:
+            raise MissingConfigError(
+                f"this catalogue was opened without a way to run tools, so not {spec.name!r} either"
+            )
+        return self._bind(spec, partial(secrets.opened, document, self._seal) if document["credentials"] else None)
+
     def credentials(self, name: str) -> dict[str, Any]:
-        """The credentials in clear, for the code that runs the tool and for nobody else."""
+        """The credentials in clear, for the operator's own programs and for nobody else."""
         return secrets.opened(self._record(name).document, self._seal)
 
     # Writing
@@ -133,6 +149,9 @@ class Catalogue(CatalogueReader):
         def publish_once() -> list[Entry]:
             nonlocal found
             current, found = found or self._records(checked), {}
+            for spec in checked:
+                action: Action = "update" if replace and current[spec.name] else "create"
+                check_limits(action, {"name": spec.name, "tags": spec.tags}, principal)
             taken = next((name for name, record in current.items() if record and not replace), None)
             if taken is not None:
                 raise ToolExistsError(taken)
@@ -170,6 +189,7 @@ class Catalogue(CatalogueReader):
 
         def update_once() -> Entry:
             record = self._record(name)
+            check_limits("update", record.document, principal)
             if expected is not None and record.etag != expected:
                 raise ConflictError(f"{name!r} was changed by somebody else; read it again and repeat the change")
             current = Entry.of(record).spec
@@ -193,14 +213,21 @@ class Catalogue(CatalogueReader):
         """Make an old version the current one again, also after a delete; the history grows by one.
 
         Credentials are not turned back: a tool that is there keeps those it has, if they are for what runs it then.
-        What breaks is told, not refused.
+        A deleted one gets its owner and its credentials back from who might change it when it was there; with anybody
+        else it is theirs, and has no credentials. What breaks is told, not refused.
         """
 
         def restore_once() -> Entry:
-            old, record = self._version(name, number), self.store.get(name)
-            kept = (record or old).document
-            spec = secrets.carried(ToolSpec.parse({**old.document, "credentials": {}}), kept)
-            return self._write([(spec, record)], kept=kept, force=True, principal=principal)[0]
+            record = self.store.get(name)
+            if record is not None:
+                check_limits("update", record.document, principal)
+            old = self._version(name, number)
+            last = record or next(one for one in self.store.history(name) if not one.deleted)
+            kept, owner = (record or old).document, None
+            spec = ToolSpec.parse({**old.document, "credentials": {}})
+            if self._authoriser.may_change(last, principal):
+                spec, owner = secrets.carried(spec, kept), last.owner
+            return self._write([(spec, record)], kept=kept, owner=owner, force=True, principal=principal)[0]
 
         with recorded(self._recorder, {name: "update"}, principal) as attempt:
             entry = self._again(restore_once, retry_on=(ConflictError,))
@@ -209,6 +236,8 @@ class Catalogue(CatalogueReader):
 
     def give(self, name: str, owner: str, *, principal: Who = "") -> Entry:
         """Make somebody the owner of a tool, by the name that a door knows them by; empty: the operator."""
+        if len(owner) > _LONGEST_OWNER or not (owner or "-").isprintable():
+            raise ToolValidationError(f"{owner!r:.80} is not the name of an owner; use up to 256 printable characters")
 
         def give_once() -> Entry:
             record = self._record(name)
@@ -225,12 +254,14 @@ class Catalogue(CatalogueReader):
 
         def delete_once() -> Record:
             record = self._record(name)
+            check_limits("delete", record.document, principal)
             if expected is not None and record.etag != expected:
                 raise ConflictError(f"{name!r} was changed by somebody else; read it again before you delete it")
             spec = Entry.of(record).spec
             self._authoriser.check("delete", record.document, principal, before=record)
             if not force and (users := users_of(name, self.store)):
-                raise ToolInUseError(name, users)
+                seen = [user for user in users if user in self.as_seen_by(principal)]
+                raise ToolInUseError(name, seen, hidden=len(users) - len(seen))
             event = self._event("tool.deleted", spec, record.document, principal)
             if not (self._announce or self._cleaning.concerns(spec)):
                 event = None
@@ -269,14 +300,25 @@ class Catalogue(CatalogueReader):
         force: bool,
         principal: Who,
         kept: Mapping[str, Any] | None = None,
+        owner: str | None = None,
     ) -> list[Entry]:
-        """Each spec over the record that was read before, in one commit. Masked credentials are those in ``kept``."""
-        prepared = [self._prepared(spec, record, kept, force, principal) for spec, record in specs]
+        """Each spec over the record that was read before, in one commit.
+
+        Masked credentials are those in ``kept``; ``owner`` is whose a tool becomes that is not there.
+        """
+        owner = Principal.of(principal).owns if owner is None else owner
+        prepared = [self._prepared(spec, record, kept, owner, force, principal) for spec, record in specs]
         records = self.store.commit([change for change, *_ in prepared])
         return [Entry.of(record, *told) for record, (_, *told) in zip(records, prepared, strict=True)]
 
     def _prepared(
-        self, spec: ToolSpec, record: Record | None, kept: Mapping[str, Any] | None, force: bool, principal: Who
+        self,
+        spec: ToolSpec,
+        record: Record | None,
+        kept: Mapping[str, Any] | None,
+        owner: str,
+        force: bool,
+        principal: Who,
     ) -> tuple[Change, Sequence[str], Sequence[str]]:
         document = spec.to_dict()
         self._authoriser.check("update" if record else "create", document, principal, before=record)
@@ -289,8 +331,7 @@ class Catalogue(CatalogueReader):
         if self._announce:
             kind: EventKind = "tool.updated" if record else "tool.created"
             event = self._event(kind, spec, document, principal, record.document if record else None)
-        expected, owner = (record.etag, None) if record else (None, Principal.of(principal).owns)
-        change = Change(spec.name, document, expected, event, owner)
+        change = Change(spec.name, document, record.etag if record else None, event, None if record else owner)
         return change, broke, secrets.emptied(spec, stored)
 
     def _event(

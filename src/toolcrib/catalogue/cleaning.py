@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from toolcrib.catalogue.code import naming
 from toolcrib.core.errors import ToolcribError
 from toolcrib.core.query import parse
 from toolcrib.core.spec import Binding, ToolSpec
@@ -66,5 +67,5 @@ class Cleaning:
 def has_users(link: str, store: Store) -> bool:
     """Whether a tool has the code at ``link``, be it published under another address of the service."""
     digest = bundle_digest(link)
-    same = link if digest is None else {"$regex": f"/bundles/{digest}/"}
-    return bool(link) and store.count(parse({"binding.source_code_link": same})) > 0
+    same = {"binding.source_code_link": link} if digest is None else naming(digest)
+    return bool(link) and store.count(parse(same)) > 0

@@ -13,16 +13,27 @@ from __future__ import annotations
 import io
 import logging
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from toolcrib.core.errors import ToolcribError, UnavailableError
-from toolcrib.formats.bundle import blob_key
+from toolcrib.formats.bundle import blob_key, bundle_digest
 from toolcrib.ports import Blobs
 
 CODE, REFERENCES, TRASH, _WITHDRAWN = "sha256", "references", "trash", "withdrawn"
 
 _log = logging.getLogger(__name__)
+
+
+def naming(digest: str) -> Mapping[str, Any]:
+    """A filter: the tools that have the code of that digest, under whatever address of the service."""
+    return {"binding.source_code_link": {"$regex": rf"/bundles/{digest}/tool\.zip\z"}}
+
+
+def digest_named(document: Mapping[str, Any] | None) -> str | None:
+    """The code that a stored document names; None if it names none."""
+    return bundle_digest((document or {}).get("binding", {}).get("source_code_link", ""))
 
 
 def open_code(blobs: Blobs, digest: str) -> Iterator[bytes] | None:

@@ -18,10 +18,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from toolcrib.catalogue.code import CODE, REFERENCES, TRASH, digest_in, take_back, to_trash
+from toolcrib.catalogue.code import CODE, REFERENCES, TRASH, digest_in, digest_named, take_back, to_trash
 from toolcrib.catalogue.finding import matching_records
 from toolcrib.core.query import ALL, parse
-from toolcrib.formats.bundle import bundle_digest
 from toolcrib.ports import Blobs, Record, Store
 
 GRACE_SECONDS = 24 * 3600.0
@@ -121,5 +120,4 @@ def named_digests(store: Store) -> Iterator[str]:
 
 
 def _digests(records: Iterable[Record]) -> Iterator[str]:
-    links = ((record.document or {}).get("binding", {}).get("source_code_link", "") for record in records)
-    return filter(None, map(bundle_digest, links))
+    return filter(None, (digest_named(record.document) for record in records))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
+from toolcrib.catalogue.code import naming
 from toolcrib.catalogue.entries import Entry, Hit, Page
 from toolcrib.catalogue.finding import PAGE, Visible, Where, everybody, matching_entries, parsed, search_entries
 from toolcrib.catalogue.stacking import compatible_filter
@@ -91,7 +92,7 @@ class CatalogueReader:
 
     def has_bundle(self, digest: str) -> bool:
         """Whether one of the tools has the code of this digest."""
-        return any(True for _ in self.entries({"binding.source_code_link": {"$regex": f"/bundles/{digest}/"}}))
+        return any(True for _ in self.entries(naming(digest)))
 
     def check_compat(self, names: Iterable[str], *, strict: bool = False) -> stacking.StackReport:
         """Whether the tools stack, every pair judged; ToolNotFoundError names one that is missing."""

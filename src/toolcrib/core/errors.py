@@ -281,8 +281,10 @@ class ToolInUseError(ConflictError):
     answer = Answer(409, -32009, Exit.REFUSED, "Tool is in use")
     retryable = False
 
-    def __init__(self, name: str, users: Sequence[str]) -> None:
-        super().__init__(f"{name!r} is named by {', '.join(map(repr, users))}; remove those first, or force it")
+    def __init__(self, name: str, users: Sequence[str], hidden: int = 0) -> None:
+        """``hidden`` is how many more there are that the caller may not see."""
+        named = [*map(repr, users), *(["tools that you may not see"] if hidden else [])]
+        super().__init__(f"{name!r} is named by {', '.join(named)}; remove those first, or force it")
         self.name = name
         self.users = tuple(users)
 

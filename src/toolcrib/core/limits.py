@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
+Action = Literal["create", "update", "delete", "run", "read"]
+ACTIONS: tuple[Action, ...] = get_args(Action)
 LIMIT_RULE = "token_limit"
 """The rule that a refusal by a token's limits names."""
 

@@ -14,14 +14,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from toolcrib.core.errors import SettingsError
-from toolcrib.core.limits import TokenLimits
+from toolcrib.core.limits import ACTIONS, TokenLimits
 from toolcrib.core.names import check_name
 from toolcrib.core.roles import ROLE_NAMES, Principal, Role
 
 PREFIX = "tcrib_"
 UNLIMITED = TokenLimits()
-ACTIONS = ("read", "run", "create", "update", "delete")
-"""What a token may be limited to."""
 _TOKEN = re.compile(rf"{PREFIX}[A-Za-z0-9_-]{{43}}")
 
 

@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from toolcrib import __version__
 from toolcrib.bootstrap import System, open_system, replacing
-from toolcrib.catalogue.code import open_code
+from toolcrib.catalogue.code import digest_named, open_code
 from toolcrib.catalogue.finding import matching_records
 from toolcrib.core.chains import PAST, Head, Link, linked
 from toolcrib.core.errors import ConflictError, InvalidBundleError, disk_error
@@ -26,7 +26,7 @@ from toolcrib.core.json import read_json
 from toolcrib.core.query import ALL
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tokens import TokenRecord
-from toolcrib.formats.bundle import blob_key, bundle_digest
+from toolcrib.formats.bundle import blob_key
 from toolcrib.ports import SEAL_CLAIM, AuditEvent, AuditLog, Blobs, Change, Store, Tokens
 from toolcrib.settings import Settings
 
@@ -66,7 +66,7 @@ def _write(archive: zipfile.ZipFile, system: System) -> Saved:
         for name, history in _histories(system.store):
             _line(file, {"name": name, "versions": history})
             tools, versions = tools + 1, versions + len(history)
-            digests.update(filter(None, map(_digest, history)))
+            digests.update(filter(None, (digest_named(version["document"]) for version in history)))
     bundles = sum(_write_code(archive, system.blobs, digest) for digest in sorted(digests))
     heads, events = system.audit.heads(), 0  # the heads first: what is recorded meanwhile comes after them
     with archive.open(_AUDIT, "w", force_zip64=True) as file:
@@ -84,10 +84,6 @@ def _write(archive: zipfile.ZipFile, system: System) -> Saved:
     manifest[SEAL_CLAIM] = system.store.claimed(SEAL_CLAIM)
     archive.writestr(_MANIFEST, json.dumps(manifest, indent=2))
     return saved
-
-
-def _digest(version: dict[str, Any]) -> str | None:
-    return bundle_digest((version["document"] or {}).get("binding", {}).get("source_code_link", ""))
 
 
 def _write_code(archive: zipfile.ZipFile, blobs: Blobs, digest: str) -> bool:

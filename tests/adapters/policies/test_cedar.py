@@ -10,7 +10,8 @@ import pytest
 from toolcrib import ToolSpec
 from toolcrib.adapters.policies.cedar import CedarPolicy
 from toolcrib.core.errors import SettingsError
-from toolcrib.ports import Action, Decision, Policy, PolicyRequest
+from toolcrib.core.limits import Action
+from toolcrib.ports import Decision, Policy, PolicyRequest
 
 RULES = """\
 // Everybody may read.

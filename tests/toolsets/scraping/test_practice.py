@@ -24,7 +24,7 @@ def test_who_stops_the_shop_has_the_answer_before_it_closes(monkeypatch: pytest.
         connection = http.client.HTTPConnection("127.0.0.1", site.server_address[1], timeout=30)
         connection.request("GET", "/")  # the thread that answers is there already
         assert b"Bookshop" in connection.getresponse().read()
-        monkeypatch.setattr(practice.threading, "Thread", AtOnce)
+        monkeypatch.setattr(threading, "Thread", AtOnce)
         connection.request("STOP", "/")
         assert b"Closed" in connection.getresponse().read()
         answered.set()

@@ -21,8 +21,6 @@ from toolcrib.surfaces.http.gate import PRINCIPAL
 from toolcrib.surfaces.http.limits import RateLimit
 from toolcrib.surfaces.http.routes import ACTION, ROUTE
 
-_LONGEST_NAME = 200
-
 
 class Refusals:
     """Records at most 100 changes and runs of a caller at once and one a second, and 10 reads and one a minute."""
@@ -52,4 +50,4 @@ class Refusals:
 def _tool(scope: Scope) -> str:
     """The tool that was asked for, as far as that can be told without the body."""
     named = next((value.decode("latin-1") for key, value in scope["headers"] if key == b"mcp-name"), "")
-    return str(scope.get("path_params", {}).get("tool_id", named))[:_LONGEST_NAME]
+    return str(scope.get("path_params", {}).get("tool_id", named))

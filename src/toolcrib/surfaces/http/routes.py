@@ -9,8 +9,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from toolcrib.core.limits import Action
 from toolcrib.core.roles import Role, require
-from toolcrib.ports import Action
 from toolcrib.surfaces.http.endpoints import Endpoint, S
 from toolcrib.surfaces.http.gate import PRINCIPAL
 

@@ -40,7 +40,7 @@ ENDPOINTS = (
         (
             Parameter("tool", "Only about this tool."),
             Parameter("principal", "Only by this caller."),
-            Parameter("action", "Only create, update, delete or run."),
+            Parameter("action", "Only create, update, delete, run or read: refusals alone."),
             Parameter("outcome", "Only attempt, done, failed, refused or crashed."),
             Parameter("call", "Only the events of one attempt."),
             Parameter("since", "Only from then on, in seconds since 1970.", {"type": "number", "minimum": 0}),
