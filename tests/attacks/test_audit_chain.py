@@ -108,6 +108,14 @@ def test_what_was_taken_out_is_missed(kept: Kept, gone: tuple[str, ...], named: 
     assert f"event {named} of chain" in kept.verdict().fault, "also when more was recorded since"
 
 
+def test_a_chain_of_which_nothing_is_left_is_missed(kept: Kept) -> None:
+    kept.record(*EVENTS)
+    kept.remove(*(event.call for event in EVENTS))
+    assert "event 1 of chain" in kept.verdict().fault and "up to 12" in kept.verdict().fault
+    kept.record(EVENTS[0])
+    assert "is gone" in kept.verdict().fault, "also when more was recorded since"
+
+
 def test_what_was_put_in_is_found(kept: Kept) -> None:
     kept.record(*EVENTS)
     forged = dict(EVENTS[1]._replace(call="forged", principal="mallory")._asdict())
@@ -168,6 +176,8 @@ def test_events_of_the_first_release_are_linked_as_they_are_found(kept: Kept) ->
         assert list(reversed(audit.events())) == EVENTS[:5]
     kept.change("c2", tool="x")
     assert "event 3 of chain past" in kept.verdict().fault
+    kept.remove("c0", "c1", "c2", "c3")
+    assert "event 1 of chain" in kept.verdict().fault and "is gone" in kept.verdict().fault
 
 
 def test_a_backup_keeps_the_chains(kept: Kept, tmp_path: Path) -> None:

@@ -158,6 +158,17 @@ async def test_nobody_fills_the_disk_with_refusals(service: httpx.AsyncClient, c
     assert len(await events(service, admin, outcome="refused")) == 10, "reads of one caller; nobody's are in no audit"
 
 
+async def test_what_a_caller_wrote_goes_on_record_within_bounds(service: httpx.AsyncClient, crew: Crew) -> None:
+    runner, admin = crew("runner"), crew("admin")
+    assert (await service.post(f"/tools/{'x' * 5000}/run", json={}, headers=runner)).status_code in {400, 404}
+    await mcp(service, "tools/call", runner, name="y" * 5000, arguments={})
+    call = r'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "\ud800", "arguments": {}}}'
+    headers = {"accept": "application/json, text/event-stream", "content-type": "application/json", **runner}
+    assert (await service.post("/mcp", content=call, headers=headers)).status_code < 500
+    recorded = [tool for _, _, tool, *_ in await events(service, admin, principal="runner", outcome="failed")]
+    assert recorded and {"x" * 200, "y" * 200} >= set(recorded) - {"?"}, recorded
+
+
 # Tokens with limits
 
 
@@ -258,6 +269,34 @@ async def test_nobody_writes_out_of_a_limited_token(service: httpx.AsyncClient, 
     assert (await service.delete("/tools/mine", headers=nlp)).status_code == 200
 
 
+async def test_a_limited_token_is_told_nothing_of_other_tools(
+    service: httpx.AsyncClient, crew: Crew, limited: Limited
+) -> None:
+    """Neither that a name is taken, nor which version is there, nor what a tool is bound to, nor who names one."""
+    admin, one = crew("admin"), limited(tools=("a",))
+    bound = entry("pay", tool_system_function_rpc_id="secret.module:pay")
+    assert (await service.post("/tools", json=bound, headers=admin)).status_code == 201
+    assert (await service.post("/tools", json=entry("a"), headers=one)).status_code == 201
+    system_of(service).catalogue.update("pay", compatibilities=["a"])
+    stale = {**one, "if-match": '"0"'}
+    attempts = [
+        service.post("/tools", json=entry("pay"), headers=one),
+        service.put("/tools/pay", json={"tool_type": "x"}, headers=stale),
+        service.delete("/tools/pay", headers=stale),
+        service.post("/tools/pay/restore", json={"version": 99}, headers=one),
+        service.post("/tools/pay/run", json={}, headers=one),
+    ]
+    for attempt in attempts:
+        refused = await attempt
+        assert refused.status_code == 403 and "it is for 'a' only" in refused.text, refused.text
+        assert "secret" not in refused.text and "exists" not in refused.text
+    told = await service.post("/tools/pay/run", json={}, headers=crew("runner"))
+    assert told.status_code != 403 and "secret.module:pay" in told.text, "who may run it learns why it cannot run"
+    in_use = await service.delete("/tools/a", headers=one)
+    assert in_use.status_code == 409
+    assert "'a' is named by tools that you may not see" in in_use.json()["detail"] and "pay" not in in_use.text
+
+
 def test_tokens_of_the_first_release_go_on(settings: Settings) -> None:
     """Their file has no column for limits, their documents no field."""
     kept = {"id": "0a", "name": "ci", "role": "publisher", "created_at": 1.0, "expires_at": 0.0}
@@ -343,6 +382,33 @@ async def test_a_tool_changes_hands(service: httpx.AsyncClient, crew: Crew) -> N
     catalogue.delete("a")
     catalogue.publish({"name": "a", "description": "By a program of the operator."})
     assert catalogue.entry("a").owner == ""
+
+
+async def test_who_brings_a_deleted_tool_back_gets_nothing_that_was_not_theirs(
+    service: httpx.AsyncClient, crew: Crew
+) -> None:
+    ada, eve, admin = crew("ada", "publisher"), crew("eve", "publisher"), crew("admin")
+    url = {"tool_service_url": "https://tools.example.org/x", "default_tool_usage_credentials": {"k": "s"}}
+    catalogue = system_of(service).catalogue
+
+    async def deleted_and_restored(by: Headers) -> tuple[str, dict[str, Any]]:
+        assert (await service.delete("/tools/a", headers=admin)).is_success
+        assert (await service.post("/tools/a/restore", json={"version": 1}, headers=by)).is_success
+        return catalogue.entry("a").owner, catalogue.credentials("a")
+
+    assert (await service.post("/tools", json=entry("a", **url), headers=ada)).is_success
+    assert await deleted_and_restored(ada) == ("ada", {"k": "s"})
+    assert await deleted_and_restored(admin) == ("ada", {"k": "s"}), "an admin does not take it by bringing it back"
+    assert await deleted_and_restored(eve) == ("eve", {})
+    assert await deleted_and_restored(admin) == ("eve", {}), "who deletes it does not bring back what eve never had"
+
+
+@pytest.mark.parametrize("owner", ["x" * 257, "ada\neve", "\ud800"])
+async def test_an_owner_is_a_name(service: httpx.AsyncClient, owner: str) -> None:
+    catalogue = system_of(service).catalogue
+    catalogue.publish({"name": "a", "description": "A."})
+    with pytest.raises(ToolcribError, match="is not the name of an owner"):
+        catalogue.give("a", owner)
 
 
 async def test_tools_may_be_shared(serve: Serve, settings: Settings) -> None:

@@ -213,8 +213,9 @@ class Catalogue(CatalogueReader):
         """Make an old version the current one again, also after a delete; the history grows by one.
 
         Credentials are not turned back: a tool that is there keeps those it has, if they are for what runs it then.
-        A deleted one gets its owner and its credentials back from who might change it when it was there; with anybody
-        else it is theirs, and has no credentials. What breaks is told, not refused.
+        A deleted one keeps its owner, if it is brought back by somebody who might change it, and gets the credentials
+        of that version if they were the same owner's; with anybody else it is theirs, and has no credentials.
+        What breaks is told, not refused.
         """
 
         def restore_once() -> Entry:
@@ -226,7 +227,8 @@ class Catalogue(CatalogueReader):
             kept, owner = (record or old).document, None
             spec = ToolSpec.parse({**old.document, "credentials": {}})
             if self._authoriser.may_change(last, principal):
-                spec, owner = secrets.carried(spec, kept), last.owner
+                owner = last.owner
+                spec = secrets.carried(spec, kept) if record or old.owner == owner else spec
             return self._write([(spec, record)], kept=kept, owner=owner, force=True, principal=principal)[0]
 
         with recorded(self._recorder, {name: "update"}, principal) as attempt:
