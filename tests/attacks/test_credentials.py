@@ -195,6 +195,29 @@ def test_what_stays_where_it_is_keeps_its_credential(catalogue: Catalogue) -> No
         assert catalogue.credentials("weather") == {"api_key": SECRET}
 
 
+@pytest.mark.parametrize("way", ["service_url", "mcp"])
+@pytest.mark.parametrize(
+    "credentials",
+    [
+        {"api_key": f"{SECRET} "},
+        {"bearer_token": f"{SECRET}\t"},
+        {"headers": {"X-Key": f" {SECRET}"}},
+        {"headers": {f"{SECRET} ": "x"}},
+        {"headers": {f"{SECRET}:": "x"}},
+    ],
+)
+async def test_a_credential_that_cannot_be_sent_is_shown_to_nobody(
+    catalogue: Catalogue, good: Receiver, way: str, credentials: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A blank that came along with a pasted key: whoever wrote the HTTP library says which value is wrong."""
+    spec = ToolSpec(name="weather", description="d", binding=Binding(**{way: good.url}), credentials=credentials)
+    catalogue.publish(spec)
+    result = await Calls(catalogue.resolve).execute("weather", {})
+    assert result.error_code == "missing_config" and "cannot stand in a header" in (result.error or "")
+    assert SECRET not in str(result) and SECRET not in caplog.text
+    assert good.received == []
+
+
 async def test_a_change_between_resolving_and_running_crosses_nothing(
     catalogue: Catalogue, good: Receiver, evil: Receiver
 ) -> None:

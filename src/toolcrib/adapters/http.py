@@ -110,6 +110,8 @@ class HttpCaller:
                 content = await _read(response, max_bytes, host)
         except (httpcore.TimeoutException, TimeoutError):
             raise TimeoutError(f"{host!r} did not answer within {seconds:g} s") from None
+        except httpcore.LocalProtocolError:
+            raise UnavailableError(f"{host!r} cannot be sent a header of the request") from None  # it may be a secret
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol, OSError) as error:
             if isinstance(error, DeniedError):
                 raise

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -38,6 +39,9 @@ _OURS = frozenset(
     }
 )  # fmt: skip
 """Two names for one host would let whoever may reach the one ask for the other. To many servers ``_`` is ``-``."""
+_NAME = re.compile(r"[0-9A-Za-z!#$%&'*+.^_`|~-]+")
+_VALUE = re.compile("(?:[!-~](?:[ -~]*[!-~])?)?")
+"""What HTTP refuses is refused here: its own complaint quotes the value, and whoever runs the tool would read it."""
 
 
 @dataclass(eq=False)
@@ -89,8 +93,10 @@ def credential_headers(name: str, credentials: Mapping[str, Any]) -> dict[str, s
     elif "username" in credentials:
         pair = f"{credentials['username']}:{credentials.get('password', '')}"
         headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
-    if not all(f"{header}{value}".isascii() and f"{header}{value}".isprintable() for header, value in headers.items()):
-        raise MissingConfigError(f"a credential of {name!r} has characters that cannot stand in a header")
+    if not all(_NAME.fullmatch(header) and _VALUE.fullmatch(value) for header, value in headers.items()):
+        raise MissingConfigError(
+            f"a credential of {name!r} has characters that cannot stand in a header, or a blank at an end of it"
+        )
     return headers
 
 
