@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.adapters.http import DEFAULT_MAX_BYTES, HttpCaller, Reply
-from toolcrib.adapters.runners.bound import BoundRunner, Credentials, open_credentials
+from toolcrib.adapters.runners.bound import BoundRunner, Credentials, check_size, open_credentials
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import MissingConfigError, ToolFailedError
 from toolcrib.core.tool import Tool
@@ -109,10 +109,13 @@ def _result(name: str, reply: Reply) -> Any:
         raise ToolFailedError(name, f"its service answered with status {reply.status}: {reply.excerpt()}")
     if not reply.body:
         return None
-    kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
+    is_text = reply.headers.get("content-type", "").strip().lower().startswith("text/")
     try:
+        check_size(name, reply.body)
         return reply.json()
-    except ValueError:
-        if kind.startswith("text/"):
+    except (ToolFailedError, ValueError) as error:
+        if is_text:
             return reply.body.decode(errors="replace")
+        if isinstance(error, ToolFailedError):
+            raise
     raise ToolFailedError(name, "its service answered with something that is not JSON")
