@@ -24,7 +24,7 @@ from toolcrib.catalogue import Catalogue
 from toolcrib.catalogue.bundles import ingest
 from toolcrib.catalogue.destinations import destination_of
 from toolcrib.core.addresses import check_service_url
-from toolcrib.core.errors import StoreError, ToolValidationError
+from toolcrib.core.errors import SettingsError, StoreError, ToolValidationError
 from toolcrib.core.json import MASK
 from toolcrib.formats.bundle import bundle_link
 from toolcrib.formats.toolentry import document_to_entry, entry_changes
@@ -459,3 +459,9 @@ def test_a_record_that_is_older_than_the_rules_has_a_destination_too(binding: di
     old = Binding.model_construct(**binding)
     assert destination_of(old) == destination_of(Binding.model_construct(**binding))
     assert destination_of(old) != destination_of(Binding(service_url="https://evil.example"))
+
+
+def test_no_complaint_about_an_address_shows_its_password() -> None:
+    with pytest.raises(SettingsError) as raised:
+        open_catalogue(f"postgres://ann:{SECRET}@127.0.0.1/tools")
+    assert SECRET not in str(raised.value) and "ann" in str(raised.value)
