@@ -3,16 +3,18 @@
 import asyncio
 import gc
 import gzip
+import io
 import json
 import weakref
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
+import httpcore
 import pytest
 from starlette.requests import Request
 from starlette.types import Message
 from tests.support.receiver import Answer, Received, Receiver, receiving
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE, until
 from tests.surfaces.conftest import Serve, serve, settings, system_of
 
 from toolcrib import Binding, ToolSpec
@@ -26,7 +28,7 @@ from toolcrib.calling.blocking import WRITES, in_thread
 from toolcrib.calling.places import CALLER
 from toolcrib.catalogue import Catalogue
 from toolcrib.core.addresses import AddressRules
-from toolcrib.core.errors import ToolFailedError
+from toolcrib.core.errors import ToolFailedError, UnavailableError
 from toolcrib.core.tool import Tool
 from toolcrib.settings import Settings
 from toolcrib.surfaces.graphql.limits import MAX_COST
@@ -203,6 +205,62 @@ async def test_no_pattern_of_an_mcp_server_is_tried(server: Receiver, caller: Ht
     server.answer = speaking_mcp(json.dumps({"content": [], "structuredContent": said}).encode())
     assert await at(server, McpRunner(caller)).execute({}) == said
     assert not [one for one in server.received if b"tools/list" in one.body], "its schema is not asked for"
+
+
+class Ready(httpcore.AsyncMockStream):
+    """A connection on which everything has arrived already, so that who reads it never has to wait."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__([])
+        self._content = io.BytesIO(content)
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._content.read(max_bytes)
+
+
+class Loop(httpcore.AsyncMockBackend):
+    """Counts how often others have their turn on the event loop of the calls, from the moment of a connection."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__([])
+        self._content = content
+        self.turns = 0
+
+    async def connect_tcp(self, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
+        self._others = asyncio.ensure_future(self._count())
+        return Ready(self._content)
+
+    async def _count(self) -> None:
+        while True:
+            self.turns += 1
+            await asyncio.sleep(0)
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "steps"),
+    [
+        (HEAD + b"1\r\nx\r\n" * 20_000 + b"0\r\n\r\n", 20_000),
+        (b"HTTP/1.1 102 Processing\r\n\r\n" * 20_000 + HEAD + b"0\r\n\r\n", 20_000),
+    ],
+    ids=["pieces of a byte", "heads before the head"],
+)
+async def test_an_answer_in_crumbs_lets_others_have_their_turn(
+    caller: HttpCaller, monkeypatch: pytest.MonkeyPatch, content: bytes, steps: int
+) -> None:
+    loop = Loop(content)
+    monkeypatch.setattr(httpcore, "AnyIOBackend", lambda: loop)
+    reply = await caller.post("http://127.0.0.1/", b"", {}, seconds=PATIENCE)
+    assert reply.ok
+    assert loop.turns > steps / 200
+
+
+async def test_an_answer_in_too_many_pieces_is_refused(caller: HttpCaller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(httpcore, "AnyIOBackend", lambda: Loop(HEAD + b"1\r\nx\r\n" * 60_000))
+    with pytest.raises(UnavailableError, match="in more than 50,000 pieces"):
+        await caller.post("http://127.0.0.1/", b"", {}, seconds=PATIENCE)
 
 
 async def test_the_largest_answer_of_graphql_is_whole(serve: Serve, settings: Settings) -> None:
