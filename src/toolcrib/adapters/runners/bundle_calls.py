@@ -10,17 +10,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from toolcrib.adapters.runners.bound import check_size
 from toolcrib.adapters.runners.box import Ended
 from toolcrib.core.errors import InvalidArgumentsError, ToolFailedError
-from toolcrib.core.json import holds_more_values, read_json, write_json
+from toolcrib.core.json import read_json, write_json
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.toolentry import spec_to_entry
 
 _MAX_ARGUMENT_BYTES = 128 * 1024 - 1
 """What Linux takes as one argument of a command."""
 _MAX_LISTED = 20
-_MAX_VALUES = 250_000
-"""In a result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +111,7 @@ def program_answer(name: str, ended: Ended) -> Any:
 
 def _read(name: str, said: bytes) -> Any:
     """The JSON value of a result, or ValueError."""
-    if holds_more_values(said, _MAX_VALUES):
-        raise ToolFailedError(name, f"its result holds more than {_MAX_VALUES:,} values")
+    check_size(name, said)
     return read_json(said)
 
 
