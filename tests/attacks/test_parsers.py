@@ -15,7 +15,7 @@ from toolcrib import ExportError, InvalidArgumentsError, InvalidBundleError, Inv
 from toolcrib.core.errors import did_you_mean
 from toolcrib.core.evolution import breaking_changes
 from toolcrib.core.references import with_pointers
-from toolcrib.core.schema import ArgumentCheck, OutputCheck
+from toolcrib.core.schema import ArgumentCheck, Kept, OutputCheck, compile_schema
 from toolcrib.core.schema_cost import CAP, costs, size_and_depth
 from toolcrib.core.versions import parse_version
 from toolcrib.formats import signature, tool_instructions
@@ -70,6 +70,51 @@ def test_an_error_that_would_take_long_to_explain_is_told_briefly() -> None:
     assert check({"a": "x"}) == {"a": "x"}
     with pytest.raises(InvalidArgumentsError, match="too many alternatives to say why"):
         check({"a": 1})
+
+
+def test_what_does_not_fit_is_told_once_if_it_is_long() -> None:
+    """All of it at once would be as many copies of the value: 13 GB for 900 of one text of 4 MB."""
+    schema = {"allOf": [{"minLength": 200_000} for _ in range(200)]}
+    assert len(list(compile_schema(schema).iter_errors("x"))) == 200
+    assert len(list(compile_schema(schema).iter_errors("x" * 100_000))) == 1
+    either = compile_schema({"anyOf": [{"minLength": 200_000} for _ in range(200)]})
+    assert len(list(either.iter_errors("x"))) == 1
+    with pytest.raises(InvalidSchemaError, match="it is too large or they have too many alternatives to say why"):
+        either.iter_errors("x" * 100_000)
+    many = object_of(a={"type": "array", "items": {"type": "string"}})
+    with pytest.raises(InvalidArgumentsError, match="argument 'a.0' of tool 'evil': 0 is not of type"):
+        ArgumentCheck(many, "evil")({"a": list(range(10_000))})
+
+
+def test_values_to_compare_with_count_as_cost() -> None:
+    """Forty thousand lists, each compared with forty thousand, kept everybody waiting for 160 s."""
+    check = ArgumentCheck(object_of(a={"items": {"enum": [[number] for number in range(2000)]}}), "evil")
+    assert check({"a": [[1], [1999]]})
+    with pytest.raises(InvalidSchemaError, match="cannot be checked for a value this large"):
+        check({"a": [[1999]] * 2000})
+    countries = {"items": {"enum": [f"country {number}" for number in range(250)]}}
+    assert ArgumentCheck(object_of(a=countries), "honest")({"a": ["country 249"] * 20_000})
+
+
+def test_patterns_read_a_text_within_bounds() -> None:
+    """Those with look-around read what follows once for each place in the text."""
+    backtracking = ArgumentCheck(object_of(a={"pattern": r"(?=a*b)(a+)+\1c"}), "evil")
+    with pytest.raises(InvalidSchemaError, match="cannot be checked for texts this long"):
+        backtracking({"a": "a" * 40_000})
+    assert ArgumentCheck(object_of(a={"pattern": "^(?!x)a"}), "honest")({"a": "a" * 10_000})
+    many = {"type": "object", "patternProperties": {f"a{{{number}}}b": {} for number in range(300)}}
+    with pytest.raises(InvalidSchemaError, match="cannot be checked for texts this long"):
+        ArgumentCheck(many, "evil")({"a" * 3000 + str(number): 1 for number in range(1000)})
+    assert ArgumentCheck(object_of(a={"pattern": "^(a|aa)+$"}), "honest")({"a": "a" * 4_000_000})
+
+
+def test_schemas_are_forgotten_before_they_fill_the_memory() -> None:
+    kept, validator = Kept(most=10, most_characters=1000), compile_schema({})
+    counts = []
+    for number in range(8):
+        kept.keep(f"{number}" * 300, validator)
+        counts.append(len(kept))
+    assert counts == [1, 2, 3, 1, 2, 3, 1, 2]
 
 
 def test_a_schema_that_refers_to_itself_in_many_ways_takes_only_what_is_flat() -> None:
