@@ -1,6 +1,7 @@
 """Rows 8, 9 and 18: slow queries, a policy service that hangs and runs without end hold up their own caller alone."""
 
 import asyncio
+import itertools
 import contextlib
 import threading
 import time
@@ -325,6 +326,30 @@ def test_an_answer_past_its_budget_is_refused(filled: Store):
     assert len(within(small, lambda: filled.query(ALL, limit=5))) == 5  # type: ignore[arg-type]
     with pytest.raises(QueryBudgetError, match="more than the 10 characters"):
         within(QueryLimits(characters=10), lambda: filled.history("t000"))
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"metadata.x": {"$in": [*range(1, 1001)]}},
+        {"$or": [{"metadata.x": {"$elemMatch": {"$gt": number}}} for number in range(1, 20)]},
+        {"$or": [{"metadata.x": {"$gt": number}} for number in range(1, 200)]},
+        {"$or": [{"metadata.x": [*[0] * 900, number]} for number in range(1, 20)]},
+        {"$or": [{"metadata.y.z": number} for number in range(1, 20)]},
+        {"$or": [{"metadata.y": {"$elemMatch": {"z": number}}} for number in range(1, 20)]},
+    ],
+)
+def test_one_long_document_is_no_way_past_the_budget(where: dict[str, Any]):
+    """Of 60,000 numbers in one tool, each compared with a thousand: 38 s, since the time was looked at between tools."""
+    document = {"metadata": {"x": [0] * 3000, "y": [{"z": 0}] * 3000}}
+    assert not parse(where).matches(document)
+    ticks = itertools.count()
+    token = BUDGET.set(QueryBudget(QueryLimits(seconds=1), lambda: float(next(ticks))))
+    try:
+        with pytest.raises(QueryBudgetError, match="took more than the 1 s"):
+            parse(where).matches(document)
+    finally:
+        BUDGET.reset(token)
 
 
 def test_a_budget_that_is_enough_changes_nothing(filled: Store):
