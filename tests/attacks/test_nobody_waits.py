@@ -1,8 +1,8 @@
 """Rows 8, 9 and 18: slow queries, a policy service that hangs and runs without end hold up their own caller alone."""
 
 import asyncio
-import itertools
 import contextlib
+import itertools
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator

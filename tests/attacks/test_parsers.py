@@ -4,6 +4,10 @@ The sizes are such that what is not refused ends all the same; what was quadrati
 upload may have.
 """
 
+import gc
+import tracemalloc
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -12,8 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolcrib import ExportError, InvalidArgumentsError, InvalidBundleError, InvalidSchemaError, ToolSpec
+from toolcrib.bootstrap.stores import open_store
 from toolcrib.core.errors import did_you_mean
 from toolcrib.core.evolution import breaking_changes
+from toolcrib.core.query import parse
+from toolcrib.core.ranking import terms_of
 from toolcrib.core.references import with_pointers
 from toolcrib.core.schema import ArgumentCheck, Kept, OutputCheck, compile_schema
 from toolcrib.core.schema_cost import CAP, costs, size_and_depth
@@ -228,3 +235,36 @@ def test_long_names_are_not_compared() -> None:
 def test_a_version_with_thousands_of_digits_is_one_like_any_other(text: str) -> None:
     assert parse_version(text) <= parse_version("2")
     assert ToolSpec(name="a", description="b", version=text).version == text
+
+
+def test_the_terms_of_long_words_are_not_remembered() -> None:
+    """One word of 100,000 characters can be 50,000 terms, and 20,000 words are remembered."""
+    words = [f"{'Ab' * 2000}{number}" for number in range(20)]
+    for word in words:
+        terms_of(word)  # what is remembered for good anyway
+    tracemalloc.start()
+    try:
+        for word in words:
+            terms_of(f"{word}0")
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_no_value_of_a_filter_is_remembered(tmp_path: Path) -> None:
+    """How long its postings are is remembered of 10,000 filters, which may have a million characters each."""
+    with closing(open_store(f"sqlite://{tmp_path}/tools.db")) as store:
+
+        def ask(number: int) -> None:
+            tags = [f"{number} {each} {'x' * 9000}" for each in range(50)]
+            store.query(parse({"tags": {"$in": tags}, "tool_type": f"type {number}"}))
+
+        ask(0)
+        tracemalloc.start()
+        try:
+            for number in range(1, 11):
+                ask(number)
+            gc.collect()
+            assert tracemalloc.get_traced_memory()[0] < 2_000_000
+        finally:
+            tracemalloc.stop()
