@@ -221,7 +221,8 @@ def test_what_is_too_large_for_a_provider_is_refused() -> None:
     around: Schema = {"type": "string"}
     for _ in range(30):
         around = {**object_of(a=around), "anyOf": [{}, {}]}
-    for schema in (around, referring(30)):
+    itself: Schema = {"type": "object", "allOf": [{"$ref": "#"}]}
+    for schema in (around, referring(30), itself, {"type": "object", "allOf": [{"$ref": "#"}] * 50}):
         with pytest.raises(ExportError, match="too large for Gemini"):
             GeminiSchema("evil", schema, []).convert(schema, "parameters")
 
