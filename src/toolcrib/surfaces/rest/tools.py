@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.calling.blocking import READS, WRITES, ask, in_thread
+from toolcrib.calling.blocking import WRITES, in_thread
 from toolcrib.catalogue import Entry
 from toolcrib.catalogue.bundles import ingest
 from toolcrib.core.errors import ConflictError, ToolInUseError, ToolValidationError
@@ -85,7 +85,7 @@ async def get_tool(service: Service, request: Request) -> Response:
 
 async def tool_answer(service: Service, request: Request, name: str) -> Response:
     seen = service.seen_by(request)
-    rendered = await ask(READS, seen, service.rendered.get, seen, name)
+    rendered = await service.rendered.answer(seen, name)
     etag = rendered[2]
     if parameters.is_unchanged(request, etag):
         return Response(status_code=304, headers={"etag": etag.decode()})
