@@ -10,15 +10,18 @@ from typing import Any
 from graphql import (
     DocumentNode,
     GraphQLError,
+    Lexer,
+    Source,
+    Token,
     execute_sync,
     get_operation_ast,
     get_variable_values,
-    parse,
     validate,
 )
+from graphql.language.parser import Parser
 
 from toolcrib.core.errors import UNEXPECTED, InvalidQueryError, ToolcribError
-from toolcrib.surfaces.graphql.limits import MAX_TOKENS, check_cost, check_shape
+from toolcrib.surfaces.graphql.limits import MAX_CHARACTERS, MAX_TOKENS, TooMuchError, check_cost, check_shape
 from toolcrib.surfaces.graphql.schema import SCHEMA, Reader
 from toolcrib.surfaces.http.errors import RequestError
 
@@ -77,12 +80,29 @@ def _kept(text: str) -> _Prepared:
 
 def _checked(text: str) -> _Prepared:
     try:
-        document = parse(text, max_tokens=MAX_TOKENS)
+        document = _parsed(text)
         check_shape(document)
         problems = validate(SCHEMA, document, max_errors=20)
     except RecursionError:
         raise InvalidQueryError("the GraphQL query is nested too deep") from None
     return None if problems else document, tuple(formatted(problem) for problem in problems)
+
+
+def _parsed(text: str) -> DocumentNode:
+    """The document. Its tokens do not hold one another: they would live on until the garbage collector comes."""
+    if len(text) > MAX_CHARACTERS:
+        raise TooMuchError(f"the GraphQL query has more than {MAX_CHARACTERS:,} characters; use variables")
+    lexer = Lexer(Source(text))
+    first = lexer.token
+    try:
+        return Parser(lexer.source, max_tokens=MAX_TOKENS, lexer=lexer).parse_document()
+    finally:
+        _unlink(first)
+
+
+def _unlink(token: Token | None) -> None:
+    while token is not None:
+        token.prev, token.next, token = None, None, token.next
 
 
 def formatted(error: GraphQLError | ToolcribError) -> dict[str, Any]:
