@@ -142,7 +142,7 @@ def _quickest(validator: Validator) -> Callable[[Any], bool]:
 class Kept:
     """Validators by the text of their schema: so many, and of texts so long all together. Then it begins anew."""
 
-    def __init__(self, most: int = 16_384, most_characters: int = 64_000_000) -> None:
+    def __init__(self, most: int = 16_384, most_characters: int = 32_000_000) -> None:
         self._most = most
         self._most_characters = most_characters
         self._validators: dict[str, Validator] = {}

@@ -102,7 +102,7 @@ def _parsed(text: str) -> DocumentNode:
 
 def _unlink(token: Token | None) -> None:
     while token is not None:
-        token.prev, token.next, token = None, None, token.next
+        token.next, token = None, token.next
 
 
 def formatted(error: GraphQLError | ToolcribError) -> dict[str, Any]:
