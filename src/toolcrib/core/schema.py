@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NoReturn, Protocol, cast
 
 import jsonschema_rs
@@ -76,7 +77,7 @@ def compile_schema(schema: object, what: str = "the schema") -> Validator:
     return validator
 
 
-@dataclass(slots=True)
+@dataclass
 class _Bounded:
     """A validator that refuses values that would keep it busy for too long; no other thread runs meanwhile."""
 
@@ -86,8 +87,22 @@ class _Bounded:
     matches: bool
     """Whether texts are matched with patterns; if ``backtracks``, with such as may read a text many times."""
     backtracks: bool
-    by_depth: list[int]
-    to_tell: list[int] | None = None
+    is_costly: bool
+    """Whether the cost must be counted; else the text is so short that it tells enough."""
+    length: int
+    """Of the schema as a text."""
+
+    @cached_property
+    def by_depth(self) -> list[int]:
+        """What a check costs, for each depth of the value; counted only once there is something to be checked."""
+        if isinstance(self.schema, Mapping) and self.is_costly:
+            return costs(self.schema)
+        return [self.length // 4]  # no part is shorter
+
+    @cached_property
+    def to_tell(self) -> list[int]:
+        """How many errors there can be."""
+        return costs(self.schema, comparing=False) if isinstance(self.schema, Mapping) else [1]
 
     @property
     def is_cheap(self) -> bool:
@@ -111,8 +126,6 @@ class _Bounded:
 
     def iter_errors(self, instance: Any, /) -> Iterable[jsonschema_rs.ValidationError]:
         """What does not fit: the first of it alone if to tell all would take long."""
-        if self.to_tell is None:
-            self.to_tell = costs(self.schema, comparing=False) if isinstance(self.schema, Mapping) else [1]
         steps = _steps(instance, self.to_tell)
         if steps <= _MAX_EXPLAINED and steps * (steps + characters(instance)) <= _MAX_TOLD:
             return cast(Iterable[jsonschema_rs.ValidationError], self.validator.iter_errors(instance))
@@ -174,9 +187,8 @@ def _compile(schema: dict[str, Any] | bool, text: str, what: str) -> Validator:
         if not matches:
             raise
         validator, backtracks = dialect(schema, pattern_options=_BACKTRACKING, offline=True), True
-    is_costly = matches or len(text) > _MAX_CHEAP or _COSTLY.search(text)
-    by_depth = costs(schema) if is_costly and isinstance(schema, dict) else [len(text) // 4]  # no part is shorter
-    return _Bounded(validator, schema, what, matches, backtracks, by_depth)
+    is_costly = matches or len(text) > _MAX_CHEAP or _COSTLY.search(text) is not None
+    return _Bounded(validator, schema, what, matches, backtracks, is_costly, len(text))
 
 
 def dialect_of(schema: Mapping[str, Any]) -> str:
