@@ -88,3 +88,18 @@ async def test_nothing_is_held_open_for_nothing(client: httpx.AsyncClient) -> No
     """The MCP SDK answers a GET with a stream on which it never says anything."""
     answer = await client.get("/mcp", headers={"accept": "text/event-stream"})
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", "-1E+999", "9" * 400 + ".5", "0.1e400"])
+@pytest.mark.parametrize("path", ["/tools", "/tools/nothing/run", "/tools/query/generic", "/mcp"])
+async def test_numbers_that_are_none_are_refused(client: httpx.AsyncClient, path: str, number: str) -> None:
+    """Some would reach a tool as infinity, and whoever it asks as what is no JSON."""
+    message = '"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a", "arguments": {"a": [%s]}}'
+    body = f"{{{message % number}}}"
+    answer = await client.post(path, content=body, headers={"content-type": "application/json"})
+    assert problem(answer) == (400, "bad_request"), answer.text
+
+
+async def test_a_large_number_in_a_text_is_none(client: httpx.AsyncClient) -> None:
+    body = {"tool_id": "talks", "tool_search_description": f"NaN, 1e999 and {'9' * 400}", "tool_metadata": {"a": 1e300}}
+    assert (await client.post("/tools", json=body)).status_code == 201

@@ -1,5 +1,7 @@
 """Row 10: what a GraphQL request may ask for is counted as it will be asked, and its fields share one budget."""
 
+import gc
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ from tests.surfaces.conftest import Serve, serve, system_of  # noqa: F401
 from toolcrib import ToolSpec
 from toolcrib.core.query.budget import QueryLimits
 from toolcrib.settings import Settings, load_settings
+from toolcrib.surfaces.graphql.execution import answer
+from toolcrib.surfaces.http.bodies import MOST_VALUES
 from toolcrib.surfaces.http.fields import ENTRY_FIELDS
 
 EVERY_FIELD = " ".join(field.name for field in ENTRY_FIELDS)
@@ -81,3 +85,65 @@ async def test_the_length_of_the_answer_is_bounded(client: httpx.AsyncClient, se
     client = await serve(system_of(client).settings, query_limits=QueryLimits(characters=50_000))
     assert refusals(await ask(client, "{ tools { tool_id } }")) == {("query_budget", 400)}
     assert len((await ask(client, "{ tools(limit: 5) { tool_id } }"))["data"]["tools"]) == 5
+
+
+@pytest.mark.parametrize("literal", ["9" * 5000, "-" + "9" * 5000, "9" * 400])
+async def test_a_number_with_thousands_of_digits_is_no_defect(client: httpx.AsyncClient, literal: str):
+    assert refusals(await ask(client, f"{{ tools(limit: {literal}) {{ tool_id }} }}")) == {("invalid_query", 400)}
+    where = f"{{ tool_metadata: {{ a: {literal} }} }}"
+    found = await ask(client, f"{{ tools(query: {where}) {{ tool_id }} }}")
+    assert "errors" not in found or refusals(found) == {("invalid_query", 400)}
+
+
+async def test_a_filter_in_a_text_holds_no_more_values_than_a_body(client: httpx.AsyncClient):
+    """Commas in texts do not count in a body, so a filter in one is counted for itself."""
+    text = f"[{'[],' * MOST_VALUES}[]]"
+    answer = await ask(client, "query($q: JSON) { tools(query: $q) { tool_id } }", q=text)
+    assert refusals(answer) == {("invalid_query", 400)}
+    assert f"more than {MOST_VALUES:,} values" in answer["errors"][0]["message"]
+
+
+class Nobody:
+    def query(self, where: dict[str, Any], limit: int, after: str | None) -> list[dict[str, Any]]:
+        return []
+
+    def get(self, tool_id: str) -> None:
+        return None
+
+
+def test_a_document_that_is_none_is_gone_once_it_is_refused():
+    """Tokens that hold one another would leave the text to the garbage collector, which seldom comes."""
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        for number in range(50):
+            answer({"query": f"# {number}{'x' * 45_000}\n{{ tools {{{{ }}"}, Nobody())
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+
+
+async def test_a_document_is_no_longer_than_programs_need(client: httpx.AsyncClient):
+    assert refusals(await ask(client, f"{{ tools {{ tool_id }} }} # {'x' * 200_000}")) == {("query_too_large", 400)}
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_what_is_remembered_of_documents_is_small(wrong: bool):
+    """256 of 4 MB were some gigabytes."""
+
+    def ask_for(length: int) -> None:
+        field = "nothing" if wrong else "tool_id"
+        answer({"query": f'{{ tool(tool_id: "a") {{ {field} }} }} # {length} {"x" * length}'}, Nobody())
+
+    ask_for(45_000)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for number in range(20):
+            ask_for(40_000 + number)
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] < 400_000
+    finally:
+        tracemalloc.stop()

@@ -37,6 +37,13 @@ async def test_what_can_be_said_once_is_said_once(client: httpx.AsyncClient, twi
     assert answer.json()["detail"] == f"the request has two {twice[-1][0]} headers; send one"
 
 
+@pytest.mark.parametrize("origin", ["http://[evil", "http://[x]", "https://[::1", "http://a\u00aa", "://", "[", "null"])
+async def test_an_origin_that_is_none_is_a_foreign_one(client: httpx.AsyncClient, origin: str) -> None:
+    """It was a defect, and a traceback in the log, for everybody who can connect."""
+    answer = await client.get("/healthz", headers=[(b"origin", origin.encode("latin-1"))])
+    assert (answer.status_code, answer.json()["code"]) == (403, "foreign_origin")
+
+
 def asking(address: str, *forwarded: str, token: str = "tcrib_guess") -> dict[str, Any]:
     headers = [(b"host", b"localhost"), (b"authorization", f"Bearer {token}".encode())]
     headers += [(b"x-forwarded-for", line.encode()) for line in forwarded]

@@ -5,6 +5,7 @@ import gc
 import gzip
 import io
 import json
+import threading
 import weakref
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
@@ -289,3 +290,27 @@ async def test_the_largest_answer_of_graphql_is_whole(serve: Serve, settings: Se
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     assert len(dict(pairs)) == len(pairs)
     return dict(pairs)
+
+
+async def test_a_long_tool_is_read_again_beside_the_others(
+    serve: Serve, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each write makes all tools be read again: who writes and reads a large one by turns held up everybody."""
+    client = await serve(settings)
+    catalogue = system_of(client).catalogue
+    for name, length in (("long", 200_000), ("short", 10)):
+        catalogue.publish(ToolSpec(name=name, description="Says much.", manual="x" * length))
+        assert (await client.get(f"/tools/{name}")).status_code == 200
+    read_in: dict[str, bool] = {}
+    get = catalogue.store.get
+
+    def watched(name: str) -> object:
+        read_in[name] = threading.current_thread() is threading.main_thread()
+        return get(name)
+
+    catalogue.publish(ToolSpec(name="other", description="Changes the generation."))
+    await asyncio.sleep(0)  # a turn of the loop asks for the generation once
+    monkeypatch.setattr(catalogue.store, "get", watched)
+    for name in ("long", "short"):
+        assert (await client.get(f"/tools/{name}")).json()["tool_id"] == name
+    assert read_in == {"long": False, "short": True}

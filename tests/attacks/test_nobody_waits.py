@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -23,6 +24,7 @@ from toolcrib.calling.blocking import READS, SCANS, WRITES, in_thread
 from toolcrib.calling.call import Calls
 from toolcrib.calling.places import CALLER
 from toolcrib.calling.sharing import shared_runs
+from toolcrib.catalogue.finding import search_entries
 from toolcrib.core.errors import QueryBudgetError
 from toolcrib.core.query import ALL, Filter, parse
 from toolcrib.core.query.budget import BUDGET, LIMITS, QueryBudget, QueryLimits, looked_at
@@ -325,6 +327,45 @@ def test_an_answer_past_its_budget_is_refused(filled: Store):
     assert len(within(small, lambda: filled.query(ALL, limit=5))) == 5  # type: ignore[arg-type]
     with pytest.raises(QueryBudgetError, match="more than the 10 characters"):
         within(QueryLimits(characters=10), lambda: filled.history("t000"))
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"metadata.x": {"$in": [*range(1, 1001)]}},
+        {"$or": [{"metadata.x": {"$elemMatch": {"$gt": number}}} for number in range(1, 20)]},
+        {"$or": [{"metadata.x": {"$gt": number}} for number in range(1, 200)]},
+        {"$or": [{"metadata.x": [*[0] * 900, number]} for number in range(1, 20)]},
+        {"$or": [{"metadata.y.z": number} for number in range(1, 20)]},
+        {"$or": [{"metadata.y": {"$elemMatch": {"z": number}}} for number in range(1, 20)]},
+    ],
+)
+def test_one_long_document_is_no_way_past_the_budget(where: dict[str, Any]):
+    """60,000 numbers in one tool, each compared with a thousand, took 38 s: the time was looked at between tools."""
+    document = {"metadata": {"x": [0] * 3000, "y": [{"z": 0}] * 3000}}
+    assert not parse(where).matches(document)
+    ticks = itertools.count()
+    token = BUDGET.set(QueryBudget(QueryLimits(seconds=1), lambda: float(next(ticks))))
+    try:
+        with pytest.raises(QueryBudgetError, match="took more than the 1 s"):
+            parse(where).matches(document)
+    finally:
+        BUDGET.reset(token)
+
+
+def test_the_reasons_of_a_search_are_within_its_budget(filled: Store):
+    """A thousand hits with long texts took 9 s: nobody looked at the time meanwhile."""
+
+    def looks(limit: int) -> int:
+        ticks = itertools.count()
+        token = BUDGET.set(QueryBudget(QueryLimits(seconds=0), lambda: float(next(ticks))))
+        try:
+            assert len(search_entries(filled, "takes text", limit, ALL)) == limit
+        finally:
+            BUDGET.reset(token)
+        return next(ticks)
+
+    assert looks(400) - looks(80) >= 320 // 16
 
 
 def test_a_budget_that_is_enough_changes_nothing(filled: Store):

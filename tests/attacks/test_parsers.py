@@ -4,6 +4,10 @@ The sizes are such that what is not refused ends all the same; what was quadrati
 upload may have.
 """
 
+import gc
+import tracemalloc
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -12,10 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolcrib import ExportError, InvalidArgumentsError, InvalidBundleError, InvalidSchemaError, ToolSpec
+from toolcrib.bootstrap.stores import open_store
 from toolcrib.core.errors import did_you_mean
 from toolcrib.core.evolution import breaking_changes
+from toolcrib.core.query import parse
+from toolcrib.core.ranking import terms_of
 from toolcrib.core.references import with_pointers
-from toolcrib.core.schema import ArgumentCheck, OutputCheck
+from toolcrib.core.schema import ArgumentCheck, Kept, OutputCheck, compile_schema
 from toolcrib.core.schema_cost import CAP, costs, size_and_depth
 from toolcrib.core.versions import parse_version
 from toolcrib.formats import signature, tool_instructions
@@ -77,6 +84,7 @@ def slow(number: int) -> str:
         ({"type": "array", "items": {"anyOf": [{"pattern": SLOW}, True]}}, [slow(number) for number in range(300)]),
         ({"type": "array", "items": {"$ref": "#/$defs/x"}}, [slow(number) for number in range(300)]),
         ({"patternProperties": {SLOW: {}}}, {slow(number): 1 for number in range(300)}),
+        ({"patternProperties": {f"a{{{n}}}b": {} for n in range(300)}}, {f"{'a' * 3000}{n}": 1 for n in range(1000)}),
         ({"propertyNames": {"not": {"pattern": SLOW}}}, {slow(number): 1 for number in range(300)}),
         ({"allOf": [{"not": {"pattern": f"{SLOW}|{number}"}} for number in range(300)]}, slow(0)),
         ({"items": {"additionalProperties": {"pattern": SLOW}}}, [{"k": slow(number)} for number in range(60_000)]),
@@ -136,6 +144,39 @@ def test_an_error_that_would_take_long_to_explain_is_told_briefly() -> None:
     assert check({"a": "x"}) == {"a": "x"}
     with pytest.raises(InvalidArgumentsError, match="too many alternatives to say why"):
         check({"a": 1})
+
+
+def test_what_does_not_fit_is_told_once_if_it_is_long() -> None:
+    """All of it at once would be as many copies of the value: 13 GB for 900 of one text of 4 MB."""
+    schema = {"allOf": [{"minLength": 200_000} for _ in range(200)]}
+    assert len(list(compile_schema(schema).iter_errors("x"))) == 200
+    assert len(list(compile_schema(schema).iter_errors("x" * 100_000))) == 1
+    either = compile_schema({"anyOf": [{"minLength": 200_000} for _ in range(200)]})
+    assert len(list(either.iter_errors("x"))) == 1
+    with pytest.raises(InvalidSchemaError, match="it is too large or they have too many alternatives to say why"):
+        either.iter_errors("x" * 100_000)
+    many = object_of(a={"type": "array", "items": {"type": "string"}})
+    with pytest.raises(InvalidArgumentsError, match="argument 'a.0' of tool 'evil': 0 is not of type"):
+        ArgumentCheck(many, "evil")({"a": list(range(10_000))})
+
+
+def test_values_to_compare_with_count_as_cost() -> None:
+    """Forty thousand lists, each compared with forty thousand, kept everybody waiting for 160 s."""
+    check = ArgumentCheck(object_of(a={"items": {"enum": [[number] for number in range(2000)]}}), "evil")
+    assert check({"a": [[1], [1999]]})
+    with pytest.raises(InvalidSchemaError, match="cannot be checked for a value this large"):
+        check({"a": [[1999]] * 2000})
+    countries = {"items": {"enum": [f"country {number}" for number in range(250)]}}
+    assert ArgumentCheck(object_of(a=countries), "honest")({"a": ["country 249"] * 20_000})
+
+
+def test_schemas_are_forgotten_before_they_fill_the_memory() -> None:
+    kept, validator = Kept(most=10, most_characters=1000), compile_schema({})
+    counts = []
+    for number in range(8):
+        kept.keep(f"{number}" * 300, validator)
+        counts.append(len(kept))
+    assert counts == [1, 2, 3, 1, 2, 3, 1, 2]
 
 
 def test_a_schema_that_refers_to_itself_in_many_ways_takes_only_what_is_flat() -> None:
@@ -235,7 +276,8 @@ def test_what_is_too_large_for_a_provider_is_refused() -> None:
     around: Schema = {"type": "string"}
     for _ in range(30):
         around = {**object_of(a=around), "anyOf": [{}, {}]}
-    for schema in (around, referring(30)):
+    itself: Schema = {"type": "object", "allOf": [{"$ref": "#"}]}
+    for schema in (around, referring(30), itself, {"type": "object", "allOf": [{"$ref": "#"}] * 50}):
         with pytest.raises(ExportError, match="too large for Gemini"):
             GeminiSchema("evil", schema, []).convert(schema, "parameters")
 
@@ -249,3 +291,36 @@ def test_long_names_are_not_compared() -> None:
 def test_a_version_with_thousands_of_digits_is_one_like_any_other(text: str) -> None:
     assert parse_version(text) <= parse_version("2")
     assert ToolSpec(name="a", description="b", version=text).version == text
+
+
+def test_the_terms_of_long_words_are_not_remembered() -> None:
+    """One word of 100,000 characters can be 50,000 terms, and 20,000 words are remembered."""
+    words = [f"{'Ab' * 2000}{number}" for number in range(20)]
+    for word in words:
+        terms_of(word)  # what is remembered for good anyway
+    tracemalloc.start()
+    try:
+        for word in words:
+            terms_of(f"{word}0")
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_no_value_of_a_filter_is_remembered(tmp_path: Path) -> None:
+    """How long its postings are is remembered of 10,000 filters, which may have a million characters each."""
+    with closing(open_store(f"sqlite://{tmp_path}/tools.db")) as store:
+
+        def ask(number: int) -> None:
+            tags = [f"{number} {each} {'x' * 9000}" for each in range(50)]
+            store.query(parse({"tags": {"$in": tags}, "tool_type": f"type {number}"}))
+
+        ask(0)
+        tracemalloc.start()
+        try:
+            for number in range(1, 11):
+                ask(number)
+            gc.collect()
+            assert tracemalloc.get_traced_memory()[0] < 2_000_000
+        finally:
+            tracemalloc.stop()

@@ -62,12 +62,15 @@ def search_entries(store: Store, text: str, limit: int, where: Filter, visible: 
     while True:
         ranked, complete = _rank(store, search, text, most)
         fitting = ((record, score) for record, score in _records(store, ranked, where, page) if visible(record))
-        hits = [
-            Hit(Entry.of(record), score, search.reason(record.document)) for record, score in islice(fitting, limit)
-        ]
+        hits = [_hit(search, record, score) for record, score in islice(fitting, limit)]
         if complete or len(hits) == limit:
             return hits
         most *= 4
+
+
+def _hit(search: Search, record: Record, score: float) -> Hit:
+    looked_at()  # once more: all its text is read to say why it was found
+    return Hit(Entry.of(record), score, search.reason(record.document))
 
 
 def _rank(store: Store, search: Search, text: str, most: int) -> tuple[list[Ranked], bool]:

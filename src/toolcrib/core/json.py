@@ -128,6 +128,18 @@ def holds_more_values(text: bytes, most: int) -> bool:
     return plain.count(b'"') > 4 * most or sum(part.count(b",") for part in plain.split(b'"')[::2]) >= most
 
 
+def is_finite(value: Any) -> bool:
+    """Whether every number in a value that was read from JSON is one: what no float can hold becomes infinity."""
+    todo = [value]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, float) and not math.isfinite(one):
+            return False
+        if isinstance(one, dict | list):
+            todo += one.values() if isinstance(one, dict) else one
+    return True
+
+
 def is_plain(text: str) -> bool:
     """Whether the value of this JSON text passes :func:`check_json` beyond doubt: quick, and seldom False."""
     return text.count("{") + text.count("[") <= MAX_DEPTH and "\\ud" not in text and not _LONG_NUMBER.search(text)

@@ -89,8 +89,17 @@ def terms_of(text: str) -> list[str]:
     return list(dict.fromkeys(chain.from_iterable(map(_word_terms, dict.fromkeys(words)))))
 
 
-@lru_cache(maxsize=20_000)
 def _word_terms(word: str) -> tuple[str, ...]:
+    return _kept_terms(word) if len(word) <= _LONGEST_TERM else _parts(word)
+
+
+@lru_cache(maxsize=20_000)
+def _kept_terms(word: str) -> tuple[str, ...]:
+    """As ``_parts``, remembered: only of short words, since strangers write them."""
+    return _parts(word)
+
+
+def _parts(word: str) -> tuple[str, ...]:
     return tuple(_singular(part.lower()[:_LONGEST_TERM]) for part in _CAMEL.findall(word))
 
 

@@ -10,6 +10,8 @@ import copy
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NoReturn, Protocol, cast
 
 import jsonschema_rs
@@ -18,7 +20,7 @@ from toolcrib.core.defaults import applying, filled_in, find_defaults, propertie
 from toolcrib.core.errors import InvalidArgumentsError, InvalidOutputError, InvalidSchemaError, did_you_mean
 from toolcrib.core.json import check_json, is_plain, lookup
 from toolcrib.core.references import with_pointers
-from toolcrib.core.schema_cost import costs, size_and_depth
+from toolcrib.core.schema_cost import characters, costs, size_and_depth
 from toolcrib.core.schema_patterns import BACKTRACKS, MOST_COMPILED, MOST_STEPS, compiled_size, pattern_steps
 
 JsonSchema = dict[str, Any]
@@ -32,12 +34,17 @@ _DIALECTS: dict[str, Any] = {
     "json-schema.org/draft-04/schema": jsonschema_rs.Draft4Validator,
 }
 _NEWEST = next(iter(_DIALECTS))
-_REFERS = re.compile(r'"\$(?:ref|dynamicRef|recursiveRef)"')
-_MAX_CHEAP = 50_000
-_CHEAP_STEPS = 1_000
+_COSTLY = re.compile(r'"(?:\$ref|\$dynamicRef|\$recursiveRef|enum|const)": ')
+_BRANCHES = re.compile('"(?:anyOf|oneOf)": ')
+_MATCHES = re.compile('"(?:pattern|patternProperties)": ')
+_MAX_CHEAP = 800
+_CHEAP_STEPS = 200
+"""For each value: of a hundred thousand, which is what a request may have, all together are not more than the most."""
 _MAX_STEPS = 20_000_000
 _MAX_EXPLAINED = 20_000
 """To say why a value does not fit takes a thousand times as long as to see it."""
+_MAX_TOLD = 20_000_000
+"""Characters: all that does not fit is told at once, and each time with the value that does not."""
 _ELSEWHERE = re.compile("Resource '([^']*)' is not present in a registry")
 
 
@@ -55,89 +62,128 @@ def compile_schema(schema: object, what: str = "the schema") -> Validator:
         text = json.dumps(schema, sort_keys=True, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidSchemaError(f"{what} is not a JSON Schema: {error}") from None
-    validator = _validators.get(text)
+    validator = _kept.get(text)
     if validator is None:
         try:
             if not is_plain(text):
                 check_json(schema)
-            patterned = json.loads(text) if isinstance(schema, Mapping) and '"pattern' in text else {}
-            if compiled_size(patterned) > MOST_COMPILED:
-                raise ValueError("its patterns take too much memory together; use fewer, or shorter repetitions")
-            validator = _compile(dict(schema) if isinstance(schema, Mapping) else schema)
-            if steps := pattern_steps(patterned):
-                validator = _Patterned(validator, steps, what)
-            if isinstance(schema, Mapping) and (_REFERS.search(text) or len(text) > _MAX_CHEAP):
-                validator = _bounded(validator, costs(schema), what)
+            validator = _compile(dict(schema) if isinstance(schema, Mapping) else schema, text, what)
         except ValueError as error:
             raise InvalidSchemaError(f"{what} is not a JSON Schema: {_schema_complaint(error)}") from None
-        if len(_validators) >= _MAX_VALIDATORS:
-            _validators.clear()
-        _validators[text] = validator
+        _kept.keep(text, validator)
     return validator
 
 
-class _Patterned:
-    """A validator that refuses values whose texts would keep its patterns busy for too long."""
+@dataclass
+class _Bounded:
+    """A validator that refuses values that would keep it busy for too long; no other thread runs meanwhile."""
 
-    def __init__(self, validator: Validator, steps: Callable[[Any], int], what: str) -> None:
-        self._validator = validator
-        self._steps = steps
-        self._what = what
+    validator: Any
+    schema: Mapping[str, Any] | bool
+    what: str
+    is_costly: bool
+    """Whether the cost must be counted; else the text is so short that it tells enough."""
+    length: int
+    """Of the schema as a text."""
+    matching: Callable[[Any], int] | None
+    """How many steps the patterns take for a value; None if there are none."""
+
+    @cached_property
+    def by_depth(self) -> list[int]:
+        """What a check costs, for each depth of the value; counted only once there is something to be checked."""
+        if isinstance(self.schema, Mapping) and self.is_costly:
+            return costs(self.schema)
+        return [self.length // 4]  # no part is shorter
+
+    @cached_property
+    def to_tell(self) -> list[int]:
+        """How many errors there can be."""
+        return costs(self.schema, comparing=False) if isinstance(self.schema, Mapping) else [1]
+
+    @property
+    def is_cheap(self) -> bool:
+        """Whether it is for every value."""
+        return self.by_depth[-1] <= _CHEAP_STEPS and self.matching is None
 
     def is_valid(self, instance: Any, /) -> bool:
-        self._check(instance)
-        return self._validator.is_valid(instance)
+        if _steps(instance, self.by_depth) > _MAX_STEPS:
+            raise InvalidSchemaError(
+                f"{self.what} cannot be checked for a value this large or this deep: references and alternatives "
+                f"would take more than {_MAX_STEPS:,} steps; use fewer of them, or a smaller value"
+            )
+        self._check_texts(instance)
+        return bool(self.validator.is_valid(instance))
 
     def iter_errors(self, instance: Any, /) -> Iterable[jsonschema_rs.ValidationError]:
-        self._check(instance)
-        return self._validator.iter_errors(instance)
-
-    def _check(self, instance: Any) -> None:
-        if self._steps(instance) > MOST_STEPS:
+        """What does not fit: the first of it alone if to tell all would take long."""
+        self._check_texts(instance)
+        steps = _steps(instance, self.to_tell)
+        if steps <= _MAX_EXPLAINED and steps * (steps + characters(instance)) <= _MAX_TOLD:
+            return cast(Iterable[jsonschema_rs.ValidationError], self.validator.iter_errors(instance))
+        if steps > _MAX_STEPS or _BRANCHES.search(json.dumps(self.schema)):
             raise InvalidSchemaError(
-                f"{self._what} cannot be checked for texts this long or this many: the patterns would take more than "
+                f"{self.what} do not take the value; it is too large or they have too many alternatives to say why"
+            )
+        try:
+            self.validator.validate(instance)
+        except jsonschema_rs.ValidationError as error:
+            return (error,)
+        return ()
+
+    def _check_texts(self, instance: Any) -> None:
+        if self.matching is not None and self.matching(instance) > MOST_STEPS:
+            raise InvalidSchemaError(
+                f"{self.what} cannot be checked for texts this long or this many: the patterns would take more than "
                 f"{MOST_STEPS:,} steps; use patterns that do not look around or back, or shorter texts"
             )
 
 
-def _bounded(validator: Validator, by_depth: list[int], what: str) -> Validator:
-    """The validator itself if it is cheap for every value."""
-    return validator if by_depth[-1] <= _CHEAP_STEPS else _Bounded(validator, by_depth, what)
+def _steps(instance: Any, by_depth: list[int]) -> int:
+    size, depth = size_and_depth(instance)
+    return size * by_depth[min(depth, len(by_depth) - 1)]
 
 
-class _Bounded:
-    """A validator that refuses values that would keep it busy for too long; no other thread runs meanwhile."""
-
-    def __init__(self, validator: Validator, by_depth: list[int], what: str) -> None:
-        self._validator = validator
-        self._by_depth = by_depth
-        self._what = what
-
-    def is_valid(self, instance: Any, /) -> bool:
-        if self._steps(instance) > _MAX_STEPS:
-            raise InvalidSchemaError(
-                f"{self._what} cannot be checked for a value this large or this deep: references and alternatives "
-                f"would take more than {_MAX_STEPS:,} steps; use fewer of them, or a smaller value"
-            )
-        return self._validator.is_valid(instance)
-
-    def iter_errors(self, instance: Any, /) -> Iterable[jsonschema_rs.ValidationError]:
-        if self._steps(instance) > _MAX_EXPLAINED:
-            raise InvalidSchemaError(f"{self._what} do not take the value; they have too many alternatives to say why")
-        return self._validator.iter_errors(instance)
-
-    def _steps(self, instance: Any) -> int:
-        size, depth = size_and_depth(instance)
-        return size * self._by_depth[min(depth, len(self._by_depth) - 1)]
+def _quickest(validator: Validator) -> Callable[[Any], bool]:
+    """What says whether a value fits: the library itself if that is cheap for every value."""
+    if isinstance(validator, _Bounded) and validator.is_cheap:
+        return cast(Callable[[Any], bool], validator.validator.is_valid)
+    return validator.is_valid
 
 
-_validators: dict[str, Validator] = {}
-_MAX_VALIDATORS = 16_384
+class Kept:
+    """Validators by the text of their schema: so many, and of texts so long all together. Then it begins anew."""
+
+    def __init__(self, most: int = 16_384, most_characters: int = 32_000_000) -> None:
+        self._most = most
+        self._most_characters = most_characters
+        self._validators: dict[str, Validator] = {}
+        self._characters = 0
+
+    def __len__(self) -> int:
+        return len(self._validators)
+
+    def get(self, text: str) -> Validator | None:
+        return self._validators.get(text)
+
+    def keep(self, text: str, validator: Validator) -> None:
+        if len(self._validators) >= self._most or self._characters + len(text) > self._most_characters:
+            self._validators.clear()
+            self._characters = 0
+        self._validators[text] = validator
+        self._characters += len(text)
 
 
-def _compile(schema: dict[str, Any] | bool) -> Validator:
+_kept = Kept()
+
+
+def _compile(schema: dict[str, Any] | bool, text: str, what: str) -> Validator:
     dialect = _DIALECTS[dialect_of(schema) if isinstance(schema, dict) else _NEWEST]
-    return cast(Validator, dialect(schema, pattern_options=_PATTERNS, offline=True))
+    patterned = json.loads(text) if _MATCHES.search(text) else {}
+    if compiled_size(patterned) > MOST_COMPILED:
+        raise ValueError("its patterns take too much memory together; use fewer, or shorter repetitions")
+    validator = dialect(schema, pattern_options=_PATTERNS, offline=True)
+    is_costly = len(text) > _MAX_CHEAP or _COSTLY.search(text) is not None
+    return _Bounded(validator, schema, what, is_costly, len(text), pattern_steps(patterned))
 
 
 def dialect_of(schema: Mapping[str, Any]) -> str:
@@ -168,7 +214,7 @@ class ArgumentCheck:
 
     def __init__(self, schema: Mapping[str, Any], tool: str) -> None:
         self._validator = compile_schema(schema, f"the parameters of {tool!r}")
-        self._is_valid = self._validator.is_valid
+        self._is_valid = _quickest(self._validator)
         self._schema = with_pointers(schema)
         self._tool = tool
         defaults = find_defaults(self._schema)

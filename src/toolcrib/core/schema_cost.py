@@ -2,7 +2,7 @@
 
 Nothing can interrupt a check, and references multiply: of twenty schemas that each refer twice to the next one, the
 last is applied a million times. So the cost is counted beforehand, from above: along one way into a value, everything
-that applies to the same place adds up, level by level.
+that applies to the same place adds up, level by level. A list of values to compare with costs as much as it is long.
 """
 
 from __future__ import annotations
@@ -21,19 +21,27 @@ _MAX_COUNTED = 200_000
 _HERE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")
 _MEMBERS = ("patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames")
 _ITEMS = ("contains", "additionalItems", "unevaluatedItems")
+_COMPARED = ("enum", "const")
+_SCALAR, _CONTAINER = 2, 20
+"""What it costs to compare with a value, in times of what it costs to apply a schema."""
 
 
 class _Part(NamedTuple):
-    """One schema and the numbers of those it applies: to the same value, to each member or item, to one of them."""
+    """One schema: what it costs itself, and the numbers of those it applies: to the same value, to each member or item,
+    to one of them."""
 
+    own: int
     here: list[int]
     members: tuple[list[int], list[int]]
     items: tuple[list[int], list[int]]
 
 
-def costs(schema: Mapping[str, Any]) -> list[int]:
-    """How many schemas are applied along one way into a value, by how deep it nests; deeper ones cost as the last."""
-    parts = _parts(with_pointers(schema))
+def costs(schema: Mapping[str, Any], *, comparing: bool = True) -> list[int]:
+    """How many schemas are applied along one way into a value, by how deep it nests; deeper ones cost as the last.
+
+    With ``comparing`` the values that they compare with count too.
+    """
+    parts = _parts(with_pointers(schema), comparing)
     order = _inner_first(parts)
     below, found = [0] * len(parts), list[int]()
     for _ in range(min(MAX_DEPTH + 1, max(4, _MAX_COUNTED // len(parts)))):
@@ -42,7 +50,7 @@ def costs(schema: Mapping[str, Any]) -> list[int]:
             part = parts[number]
             for costs_here, (all_of, one_of) in ((objects, part.members), (arrays, part.items)):
                 inside = sum(below[inner] for inner in all_of) + max((below[inner] for inner in one_of), default=0)
-                costs_here[number] = min(CAP, 1 + inside + sum(costs_here[inner] for inner in part.here))
+                costs_here[number] = min(CAP, part.own + inside + sum(costs_here[inner] for inner in part.here))
         now = list(map(max, objects, arrays))
         found.append(now[0])
         if now == below or now[0] >= CAP:
@@ -60,11 +68,38 @@ def size_and_depth(value: Any) -> tuple[int, int]:
     return size, depth
 
 
+def characters(value: Any) -> int:
+    """How long all texts in a JSON value are together, with the names of members."""
+    found, todo = 0, [value]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, str):
+            found += len(one)
+        elif isinstance(one, dict):
+            found += sum(len(name) for name in one if isinstance(name, str))
+            todo += one.values()
+        elif isinstance(one, list | tuple):
+            todo += one
+    return found
+
+
+def _compared(value: Any) -> int:
+    """What it costs to compare with a value or a list of values."""
+    found, todo = 0, [value]
+    while todo:
+        one = todo.pop()
+        is_container = isinstance(one, dict | list | tuple)
+        found += _CONTAINER if is_container else _SCALAR
+        if is_container:
+            todo += _inside(one)
+    return found
+
+
 def _inside(value: Any) -> Iterable[Any]:
     return value.values() if isinstance(value, dict) else value
 
 
-def _parts(root: Mapping[str, Any]) -> list[_Part]:
+def _parts(root: Mapping[str, Any], comparing: bool) -> list[_Part]:
     """Every schema that can be applied, the whole document first."""
     numbers: dict[int, int] = {}
     todo: list[Mapping[str, Any]] = []
@@ -88,6 +123,7 @@ def _parts(root: Mapping[str, Any]) -> list[_Part]:
         listed = items if isinstance(items, list) else schema.get("prefixItems", ())
         parts.append(
             _Part(
+                1 + sum(_compared(schema[keyword]) for keyword in _COMPARED if comparing and keyword in schema),
                 numbered([*_referred(schema, root, anchors), *_values(schema, _HERE)]),
                 (numbered(_values(schema, _MEMBERS)), numbered(_values(schema, ("properties",)))),
                 (numbered([*_values(schema, _ITEMS), items]), numbered(listed if isinstance(listed, list) else ())),

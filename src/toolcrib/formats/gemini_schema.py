@@ -42,22 +42,26 @@ class GeminiSchema:
         self._left = _MAX_PARTS
 
     def convert(self, schema: Any, path: str) -> JsonSchema:
+        self._write_out(path)
+        if not isinstance(schema, dict):
+            return self._anything({}, path)
+        if "$ref" in schema:
+            return self._referenced(schema, path)
+        while "allOf" in schema:  # that of a part is part of the whole
+            schema = self._merged(schema, path)
+        branches = self._branches(schema, path)
+        if branches is not None:
+            return self._any_of(schema, branches, path)
+        return self._plain(schema, path)
+
+    def _write_out(self, path: str) -> None:
+        """One part more at that place; ExportError if it is one too many."""
         self._left -= 1 + len(path) // 100
         if self._left < 0:
             raise ExportError(
                 f"the parameters of {self._tool!r} are too large for Gemini: without references and with every "
                 f"alternative written out they have more than {_MAX_PARTS:,} parts"
             )
-        if not isinstance(schema, dict):
-            return self._anything({}, path)
-        if "$ref" in schema:
-            return self._referenced(schema, path)
-        if "allOf" in schema:
-            schema = self._merged(schema, path)
-        branches = self._branches(schema, path)
-        if branches is not None:
-            return self._any_of(schema, branches, path)
-        return self._plain(schema, path)
 
     def _lose(self, path: str, reason: str) -> None:
         self._losses.append(Loss(self._tool, path, reason))
@@ -78,6 +82,7 @@ class GeminiSchema:
         """All parts of an ``allOf`` as one schema; if two say different things the first is kept."""
         merged = without(schema, "allOf")
         for part in schema["allOf"]:
+            self._write_out(path)
             target = followed(part, self._root)
             for key, value in (target if isinstance(target, dict) else {}).items():
                 if key == "properties":
@@ -88,7 +93,7 @@ class GeminiSchema:
                     self._lose(
                         f"{path}.allOf.{key}", "Gemini has no 'allOf'; of two different values the first is kept"
                     )
-        return self._merged(merged, path) if "allOf" in merged else merged
+        return merged
 
     def _branches(self, schema: JsonSchema, path: str) -> list[Any] | None:
         """The alternatives of a schema, or None if it has none."""

@@ -24,6 +24,13 @@ WRAPPED = "result"
 ANNOTATIONS = "mcp_annotations"
 """The key of ``spec.metadata`` that keeps a server's own hints."""
 
+_KINDS_OF_HINTS: dict[str, type] = {
+    "title": str,
+    "readOnlyHint": bool,
+    "destructiveHint": bool,
+    "idempotentHint": bool,
+    "openWorldHint": bool,
+}
 _NEVER_AN_OBJECT = frozenset({"string", "number", "integer", "boolean", "array", "null"})
 
 
@@ -48,7 +55,12 @@ def hints_of(spec: ToolSpec) -> dict[str, Any]:
     if spec.safety_level is not SafetyLevel.SAFE:
         hints["destructiveHint"] = spec.safety_level >= SafetyLevel.HIGH_RISK
     own = spec.metadata.get(ANNOTATIONS)
-    return hints | copied(own) if isinstance(own, dict) else hints
+    return hints | copied(_sound(own)) if isinstance(own, dict) else hints
+
+
+def _sound(hints: dict[str, Any]) -> dict[str, Any]:
+    """Those that are of the kind the protocol says: one of another kind would make a whole list of tools invalid."""
+    return {name: hint for name, hint in hints.items() if isinstance(hint, _KINDS_OF_HINTS.get(name, object))}
 
 
 def output_schema(returns: JsonSchema) -> JsonSchema | None:

@@ -18,10 +18,14 @@ _HINT_SECONDS = 60.0
 
 
 class Lengths:
-    """How long postings are, about: a hint for which to read first, remembered for a minute."""
+    """How long postings are, about: a hint for which to read first, remembered for a minute.
+
+    Only the hash of a source is kept: who asks writes the values in it, as long as they like. Should two ever have the
+    same one, a hint is wrong.
+    """
 
     def __init__(self) -> None:
-        self._known: dict[Source, tuple[float, int]] = {}
+        self._known: dict[int, tuple[float, int]] = {}
 
     def shortest(
         self, connection: sqlite3.Connection, candidates: list[tuple[Filter, Source]]
@@ -36,7 +40,7 @@ class Lengths:
         return min(by_length, key=itemgetter(0))[1]
 
     def _remembered(self, source: Source) -> int | None:
-        until, length = self._known.get(source, (0.0, 0))
+        until, length = self._known.get(hash(source), (0.0, 0))
         return length if until > time.monotonic() else None
 
     def _counted(self, connection: sqlite3.Connection, sources: list[Source]) -> list[int | None]:
@@ -50,7 +54,7 @@ class Lengths:
         until = time.monotonic() + _HINT_SECONDS
         for source, length in zip(sources, lengths, strict=True):
             if length < step or step == _STEPS[-1]:  # otherwise it was only counted so far
-                self._known[source] = until, length
+                self._known[hash(source)] = until, length
         return [*lengths]
 
 

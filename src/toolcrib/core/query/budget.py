@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from toolcrib.core.errors import QueryBudgetError
 
 _LOOKS_A_CHECK = 16
+_COMPARISONS_A_CHECK = 1000
 _SMALL_PROGRAM = 200
 """Up to this size a regular expression costs one step a byte; a larger one may cost its whole size for each."""
 
@@ -37,7 +38,7 @@ class QueryBudget:
     ``clock`` says how long has been worked, so that waiting for others costs a query nothing.
     """
 
-    __slots__ = ("_clock", "_documents", "_ends_at", "_limits", "_room", "_steps", "_stopped")
+    __slots__ = ("_clock", "_compared", "_documents", "_ends_at", "_limits", "_room", "_steps", "_stopped")
 
     def __init__(self, limits: QueryLimits, clock: Callable[[], float]) -> None:
         self._limits = limits
@@ -45,6 +46,7 @@ class QueryBudget:
         self._documents = limits.documents
         self._steps = limits.pattern_steps
         self._room = limits.characters
+        self._compared = 0
         self._stopped = False
         self._ends_at = 0.0
         self.start()
@@ -92,6 +94,13 @@ class QueryBudget:
         if documents > 1 or not self._documents % _LOOKS_A_CHECK:
             self.check()
 
+    def compare(self, values: int) -> None:
+        """So many more values are compared: one document may hold a hundred thousand, and a filter ask of each."""
+        self._compared += values
+        if self._compared > _COMPARISONS_A_CHECK:
+            self._compared = 0
+            self.check()
+
     def find(self, characters: int) -> None:
         """More documents are found, so long all together."""
         self._room -= characters
@@ -133,6 +142,13 @@ def looked_at(documents: int = 1) -> None:
     budget = BUDGET.get()
     if budget is not None:
         budget.look(documents)
+
+
+def compared(values: int) -> None:
+    """So many values of a document are compared with one of the filter. Raises QueryBudgetError if the time is over."""
+    budget = BUDGET.get()
+    if budget is not None:
+        budget.compare(values)
 
 
 def found(characters: int) -> None:

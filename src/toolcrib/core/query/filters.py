@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from toolcrib.core.query.budget import compared
 from toolcrib.core.query.patterns import Pattern
 from toolcrib.core.query.values import MISSING, compare, kind, same, type_names
 
@@ -75,6 +76,7 @@ class OneOf(Test):
             return value in self._texts
         if value is MISSING:
             return None in self.values
+        compared(len(self.values))
         return any(same(value, wanted) for wanted in self.values)
 
 
@@ -117,10 +119,11 @@ class AnyObject(Test):
     where: Filter
 
     def holds(self, value: Any) -> bool:
-        return isinstance(value, list) and any(self._matches(element) for element in value)
+        return isinstance(value, list) and any(map(self._matches, _counted(value)))
 
     def _matches(self, element: Any) -> bool:
         if isinstance(element, list):
+            compared(len(element))
             element = {str(index): item for index, item in enumerate(element)}
         return isinstance(element, dict) and self.where.matches(element)
 
@@ -133,7 +136,7 @@ class AnyValue(Test):
     tests: tuple[Test, ...]
 
     def holds(self, value: Any) -> bool:
-        return isinstance(value, list) and any(all(test.holds(item) for test in self.tests) for item in value)
+        return isinstance(value, list) and any(all(test.holds(item) for test in self.tests) for item in _counted(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,13 +209,19 @@ def _reached(document: Mapping[str, Any], path: Path, into_arrays: bool) -> Iter
             return
 
 
+def _counted(array: list[Any]) -> list[Any]:
+    """The array itself, each of whose values is about to be looked at."""
+    compared(len(array))
+    return array
+
+
 def _reached_in_array(array: list[Any], rest: Path, into_arrays: bool) -> Iterator[Any]:
     if not rest:
         if into_arrays:
-            yield from array
+            yield from _counted(array)
         yield array
         return
-    for element in array:
+    for element in _counted(array):
         if isinstance(element, dict):
             yield from _reached(element, rest, into_arrays)
     index = as_index(rest[0])

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from toolcrib.core.query.budget import compared
+
 
 class Missing:
     """What a path finds if there is nothing."""
@@ -42,6 +44,8 @@ def compare(left: Any, right: Any) -> int:
     kinds = kind(left), kind(right)
     if kinds[0] != kinds[1]:
         return kinds[0] - kinds[1]
+    if isinstance(left, dict | list):
+        compared(min(len(left), len(right)))
     if isinstance(left, dict):
         return _compare_pairs(left.items(), right.items())
     if isinstance(left, list):

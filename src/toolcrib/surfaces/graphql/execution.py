@@ -10,19 +10,25 @@ from typing import Any
 from graphql import (
     DocumentNode,
     GraphQLError,
+    Lexer,
+    Source,
+    Token,
     execute_sync,
     get_operation_ast,
     get_variable_values,
-    parse,
     validate,
 )
+from graphql.language.parser import Parser
 
 from toolcrib.core.errors import UNEXPECTED, InvalidQueryError, ToolcribError
-from toolcrib.surfaces.graphql.limits import MAX_TOKENS, check_cost, check_shape
+from toolcrib.surfaces.graphql.limits import MAX_CHARACTERS, MAX_TOKENS, TooMuchError, check_cost, check_shape
 from toolcrib.surfaces.graphql.schema import SCHEMA, Reader
 from toolcrib.surfaces.http.errors import RequestError
 
 _log = logging.getLogger(__name__)
+
+_MOST_KEPT, _LONGEST_KEPT = 64, 4000
+"""Documents, and characters of one: parsed, it takes some hundred times as much."""
 
 
 def answer(request: object, reader: Reader) -> dict[str, Any]:
@@ -30,7 +36,7 @@ def answer(request: object, reader: Reader) -> dict[str, Any]:
     text, variables, name = _parts(request)
     try:
         document, problems = _prepared(text)
-        if problems:
+        if document is None:
             return {"errors": list(problems)}
         operation = get_operation_ast(document, name)
         if operation is None:
@@ -59,16 +65,44 @@ def _parts(request: object) -> tuple[str, Mapping[str, Any], str | None]:
     return text, variables or {}, name or None
 
 
-@lru_cache(maxsize=256)
-def _prepared(text: str) -> tuple[DocumentNode, tuple[dict[str, Any], ...]]:
-    """A document, parsed and validated once and remembered by its text, and what is wrong with it."""
+_Prepared = tuple[DocumentNode | None, tuple[dict[str, Any], ...]]
+
+
+def _prepared(text: str) -> _Prepared:
+    """A document, parsed and validated, or what is wrong with it. One as programs send it is remembered by its text."""
+    return _kept(text) if len(text) <= _LONGEST_KEPT else _checked(text)
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _kept(text: str) -> _Prepared:
+    return _checked(text)
+
+
+def _checked(text: str) -> _Prepared:
     try:
-        document = parse(text, max_tokens=MAX_TOKENS)
+        document = _parsed(text)
         check_shape(document)
         problems = validate(SCHEMA, document, max_errors=20)
     except RecursionError:
         raise InvalidQueryError("the GraphQL query is nested too deep") from None
-    return document, tuple(formatted(problem) for problem in problems)
+    return None if problems else document, tuple(formatted(problem) for problem in problems)
+
+
+def _parsed(text: str) -> DocumentNode:
+    """The document. Its tokens do not hold one another: they would live on until the garbage collector comes."""
+    if len(text) > MAX_CHARACTERS:
+        raise TooMuchError(f"the GraphQL query has more than {MAX_CHARACTERS:,} characters; use variables")
+    lexer = Lexer(Source(text))
+    first = lexer.token
+    try:
+        return Parser(lexer.source, max_tokens=MAX_TOKENS, lexer=lexer).parse_document()
+    finally:
+        _unlink(first)
+
+
+def _unlink(token: Token | None) -> None:
+    while token is not None:
+        token.next, token = None, token.next
 
 
 def formatted(error: GraphQLError | ToolcribError) -> dict[str, Any]:
@@ -77,7 +111,8 @@ def formatted(error: GraphQLError | ToolcribError) -> dict[str, Any]:
         return {"message": str(error), "extensions": _extensions(error)}
     shown: dict[str, Any] = dict(error.formatted)
     cause = error.original_error
-    if cause is None or isinstance(cause, GraphQLError):  # a value that could not be coerced wraps the reason
+    if cause is None or isinstance(cause, GraphQLError) or error.path is None:
+        # a value that could not be coerced wraps the reason; what no resolver raised has no path
         return shown | {"extensions": {"code": "invalid_query", "status": 400}}
     if isinstance(cause, ToolcribError):
         return shown | {"extensions": _extensions(cause)}

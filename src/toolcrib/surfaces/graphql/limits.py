@@ -19,6 +19,8 @@ from graphql.execution.values import VariableValues, get_argument_values
 from toolcrib.core.errors import InvalidQueryError
 from toolcrib.surfaces.graphql.schema import QUERY, checked_limit
 
+MAX_CHARACTERS = 50_000
+"""Who validates a document leaves it, with its text, to the garbage collector, which seldom comes."""
 MAX_TOKENS = 4_000
 MAX_DEPTH = 15
 MAX_NESTING = 30

@@ -20,6 +20,8 @@ from graphql import (
 from pydantic_core import from_json
 
 from toolcrib.core.errors import InvalidQueryError
+from toolcrib.core.json import holds_more_values
+from toolcrib.surfaces.http.bodies import MOST_VALUES
 from toolcrib.surfaces.http.fields import ENTRY_FIELDS
 from toolcrib.surfaces.http.parameters import DEFAULT_LIMIT, MAX_LIMIT
 
@@ -70,6 +72,8 @@ def filter_of(query: Any) -> dict[str, Any]:
     if query is None:
         return {}
     if isinstance(query, str):
+        if holds_more_values(query.encode(), MOST_VALUES):
+            raise InvalidQueryError(f"the text of 'query' holds more than {MOST_VALUES:,} values")
         try:
             query = from_json(query, allow_inf_nan=False)
         except ValueError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from pydantic_core import from_json
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from toolcrib.core.json import holds_more_values
+from toolcrib.core.json import holds_more_values, is_finite
 from toolcrib.core.query.budget import QueryLimits
 from toolcrib.surfaces.http.errors import BodyTooLargeError, RequestError, SlowClientError, UnsupportedMediaTypeError
 
@@ -19,6 +20,8 @@ BODY = "toolcrib.body"
 """Where the body that comes in is left, in the ASGI scope."""
 MOST_VALUES = 100_000
 """In one JSON body."""
+_MAY_BE_ODD = re.compile(rb"NaN|Infinity|[0-9.][eE]\+?[0-9]{3}|(?<![0-9])[0-9]{309}")
+"""What stands in every body with a number that JSON lacks or no float holds, and seldom in another."""
 _TAKEN_FOR_JSON = ("application/json", "application/x-www-form-urlencoded", "")
 """``curl -d`` says form if it was not told otherwise. A web page that would send one is stopped by its origin."""
 
@@ -127,6 +130,8 @@ def body_first(app: ASGIApp) -> ASGIApp:
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         body = b"".join([piece async for piece in pieces(Request(scope, receive))])
         _check_values(body)
+        if _MAY_BE_ODD.search(body):
+            parse_json(body)
         coming = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def receive_again() -> Message:
@@ -151,9 +156,12 @@ async def read_json(request: Request) -> Any:
 def parse_json(body: bytes) -> Any:
     _check_values(body)
     try:
-        return from_json(body, allow_inf_nan=False)
+        value = from_json(body, allow_inf_nan=False)
     except ValueError as error:
         raise RequestError(f"the body is not JSON: {error}") from None
+    if _MAY_BE_ODD.search(body) and not is_finite(value):
+        raise RequestError("the body holds a number that is too large")
+    return value
 
 
 def _check_values(body: bytes) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
 from toolcrib import __version__
+from toolcrib.calling.blocking import READS, in_thread
 from toolcrib.core.errors import MissingDependencyError, ToolcribError
 from toolcrib.core.roles import NOBODY, Principal
+from toolcrib.core.spec import ToolSpec
 from toolcrib.formats import handover, render_result
 from toolcrib.surfaces.http.departures import while_connected
 from toolcrib.surfaces.http.errors import MethodNotAllowedError, RequestError
@@ -33,8 +36,10 @@ def build_server(toolbox: Toolbox) -> Server:
             specs, cursor = await toolbox.page(params.cursor if params is not None else None, _principal(context))
         except ToolcribError as error:
             raise MCPError(error.answer.rpc, str(error)) from error
-        tools = [types.Tool.model_validate(definition) for definition in handover(specs, "mcp").definitions]
-        return types.ListToolsResult(tools=tools, next_cursor=cursor)
+        return types.ListToolsResult(tools=await in_thread(READS, defined, specs), next_cursor=cursor)
+
+    def defined(specs: Sequence[ToolSpec]) -> list[types.Tool]:
+        return [types.Tool.model_validate(definition) for definition in handover(specs, "mcp").definitions]
 
     async def call_tool(context: ServerRequestContext, params: CallToolRequestParams) -> CallToolResult:
         run = toolbox.run(params.name, params.arguments, _principal(context))

@@ -8,15 +8,34 @@ from typing import Any
 from toolcrib.calling.blocking import READS, in_thread
 from toolcrib.calling.call import Calls
 from toolcrib.catalogue import Catalogue
+from toolcrib.catalogue.reading import CatalogueReader
 from toolcrib.core.context import ToolContext
+from toolcrib.core.json import write_json
 from toolcrib.core.result import ToolResult
 from toolcrib.core.roles import Principal
 from toolcrib.core.spec import Binding, ToolSpec
 from toolcrib.registry import ToolRegistry
 
 PAGE = 200
+_LENGTH = 1_000_000
+"""When a page has as much it ends: the SDK writes it in one step, for which every other request waits."""
+_HELD = 10
+"""So many whole tools are read at a time."""
+_LONGEST_NUMBER = 10
 _RUNNABLE = {"$or": [{f"binding.{way}": {"$ne": ""}} for way in Binding.model_fields]}
 """Tools whose binding says how to run them; the others are descriptions only."""
+
+
+def _kept_page(seen: CatalogueReader, after: str | None) -> tuple[list[ToolSpec], bool]:
+    """Some tools, and whether more follow: however large they are, a client gets on from page to page."""
+    specs: list[ToolSpec] = []
+    length = 0
+    for entry in seen.entries(_RUNNABLE, after=after, page=_HELD):
+        if len(specs) == PAGE or length > _LENGTH:
+            return specs, True
+        specs.append(entry.spec)
+        length += len(write_json([entry.spec.description, entry.spec.parameters, entry.spec.returns]))
+    return specs, False
 
 
 class Toolbox:
@@ -41,12 +60,11 @@ class Toolbox:
         specs: list[ToolSpec] = []
         if part == "kept" and self._catalogue is not None:
             seen = self._catalogue.as_seen_by(principal)
-            page = await in_thread(READS, seen.query, _RUNNABLE, limit=PAGE, cursor=inner or None)
-            specs += page
-            if page.next_cursor:
-                return specs, f"kept:{page.next_cursor}"
+            specs, more = await in_thread(READS, _kept_page, seen, inner or None)
+            if more:
+                return specs, f"kept:{specs[-1].name}"
             inner = ""  # the live ones begin where the kept ones end
-        start = int(inner) if inner.isdecimal() else 0
+        start = int(inner) if inner.isdecimal() and len(inner) < _LONGEST_NUMBER else 0
         live = [tool.spec for tool in self._registry]
         specs += await self._not_kept(live[start : start + PAGE])
         return specs, f"live:{start + PAGE}" if start + PAGE < len(live) else None

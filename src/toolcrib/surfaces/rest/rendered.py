@@ -13,12 +13,15 @@ import threading
 
 from starlette.responses import Response
 
+from toolcrib.calling.blocking import READS, in_thread
 from toolcrib.catalogue import Catalogue
 from toolcrib.catalogue.reading import CatalogueReader
 from toolcrib.formats.toolentry import document_to_entry
 from toolcrib.surfaces.http.problems import json_bytes
 
 _OVERHEAD_BYTES = 400
+_LONG_BYTES = 64 * 1024
+"""To read and render as much takes longer than to go to a thread for it."""
 MOST_BYTES = 256 * 1024 * 1024
 
 Rendered = tuple[bytes, bytes, bytes, object]
@@ -45,10 +48,27 @@ class RenderedEntries:
 
     def get(self, seen: CatalogueReader, name: str) -> Rendered:
         """The answer for the tool as it is now to who sees the catalogue so; ToolNotFoundError, DeniedError."""
-        kept = self._kept.get(name)
         generation = self._generation()
-        if kept is not None and generation is not None and kept[3] == generation and seen is self._catalogue:
-            return kept
+        return self._known(seen, name, generation) or self._made(seen, name, generation)
+
+    async def answer(self, seen: CatalogueReader, name: str) -> Rendered:
+        """As :meth:`get`. What leaves the process is done in a thread, and what is known to be long."""
+        if seen.remote:
+            return await in_thread(READS, self.get, seen, name)
+        generation = self._generation()
+        known = self._known(seen, name, generation)
+        if known is None and name in self._kept and len(self._kept[name][0]) > _LONG_BYTES:
+            return await in_thread(READS, self._made, seen, name, generation)
+        return known or self._made(seen, name, generation)
+
+    def _known(self, seen: CatalogueReader, name: str, generation: object | None) -> Rendered | None:
+        """What is kept, if nothing has changed since and there is nobody to be asked."""
+        kept = self._kept.get(name)
+        fresh = kept is not None and generation is not None and kept[3] == generation and seen is self._catalogue
+        return kept if fresh else None
+
+    def _made(self, seen: CatalogueReader, name: str, generation: object | None) -> Rendered:
+        kept = self._kept.get(name)
         entry = seen.entry(name)
         etag = b'"%b"' % entry.etag.encode()
         body = kept[0] if kept is not None and kept[2] == etag else json_bytes(document_to_entry(entry.document))

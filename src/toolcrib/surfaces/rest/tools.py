@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcrib.calling.blocking import READS, WRITES, ask, in_thread
+from toolcrib.calling.blocking import WRITES, in_thread
+from toolcrib.catalogue import Entry
 from toolcrib.catalogue.bundles import ingest
 from toolcrib.core.errors import ConflictError, ToolInUseError, ToolValidationError
 from toolcrib.core.roles import Role
@@ -62,14 +63,13 @@ async def upload_tool(service: Service, request: Request) -> Response:
 
 async def create_tool(service: Service, request: Request) -> Response:
     body = await read_object(request)
-    entry = await in_thread(
-        WRITES,
-        service.catalogue.publish,
-        entry_to_spec(body),
-        replace=parameters.flag(request, "replace"),
-        force=parameters.flag(request, "force"),
-        principal=parameters.principal(request),
-    )
+    replace, force = parameters.flag(request, "replace"), parameters.flag(request, "force")
+
+    def publish() -> Entry:  # a large description takes a while to be read
+        spec = entry_to_spec(body)
+        return service.catalogue.publish(spec, replace=replace, force=force, principal=parameters.principal(request))
+
+    entry = await in_thread(WRITES, publish)
     answer = entry_done("Tool created successfully", entry, 201)
     answer.headers["location"] = f"/tools/{entry.name}"
     return answer
@@ -85,7 +85,7 @@ async def get_tool(service: Service, request: Request) -> Response:
 
 async def tool_answer(service: Service, request: Request, name: str) -> Response:
     seen = service.seen_by(request)
-    rendered = await ask(READS, seen, service.rendered.get, seen, name)
+    rendered = await service.rendered.answer(seen, name)
     etag = rendered[2]
     if parameters.is_unchanged(request, etag):
         return Response(status_code=304, headers={"etag": etag.decode()})
