@@ -2,12 +2,14 @@
 
 import asyncio
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +175,26 @@ async def test_who_waits_for_a_process_longer_than_the_tool_may_take_is_told(tmp
         await task
     assert await in_process(runner, keeper).execute() in runner.workers()
     runner.close()
+
+
+@pytest.fixture
+def many_files() -> Iterator[None]:
+    """More files are open than ``select`` knows, as with that many connections."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = max(soft, 4096)
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        pytest.skip(f"only {hard} files may be open here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    with ExitStack() as files:
+        for _ in range(1100):
+            files.enter_context(Path(os.devnull).open("rb"))
+        yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("many_files")
+async def test_a_caller_with_many_open_files_still_gets_its_answer(runner: ProcessRunner) -> None:
+    assert await in_process(runner, keeper).execute() in runner.workers()
 
 
 def test_nobody_who_reads_nothing_makes_the_sender_wait() -> None:
