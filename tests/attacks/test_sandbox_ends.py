@@ -21,6 +21,7 @@ from tests.support.bundles import FOREVER, LIMITS, Bench, needs_wall
 from tests.support.processes import running
 from tests.support.waiting import until, wait_until
 
+from toolcrib import ToolContext
 from toolcrib.adapters.runners.sandbox import SandboxLimits
 from toolcrib.adapters.runners.scratch import Scratch, sweep
 from toolcrib.adapters.runners.unpacking import Unpacked
@@ -107,6 +108,19 @@ async def test_memory_of_an_output_is_bounded(bench: Bench) -> None:
         )
         with pytest.raises(ToolFailedError):
             await bench.python(body).execute({})
+
+
+async def test_who_waits_for_a_turn_takes_none_of_the_tools_places(make_bench: Callable[..., Bench]) -> None:
+    """One caller has one of four places, and one tool two: the caller's other calls wait, and nobody for them."""
+    bench, mark = make_bench(max_running=4), uuid.uuid4().hex
+    tool = bench.python(FOREVER.format(mark=mark) + "time.sleep(input_data['seconds'])")
+    endless = [asyncio.create_task(tool.execute({"seconds": 600}, context=ToolContext("eve"))) for _ in range(4)]
+    await until(lambda: running(mark))
+    assert await tool.execute({"seconds": 0}, context=ToolContext("ada")) is None
+    assert not any(run.done() for run in endless)
+    for run in endless:
+        run.cancel()
+    await asyncio.wait(endless)
 
 
 # Where walls are missing

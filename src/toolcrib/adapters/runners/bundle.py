@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,8 +57,11 @@ class BundleRunner(BoundRunner):
     kept: int = 8
 
     def __post_init__(self) -> None:
-        self._of_caller = Places("bundles", self.max_running, each=self.max_running // 4)
-        self._of_tool = Places("runs of this bundle", 1000 * self.max_running, each=self.max_running // 2)
+        # Taken in this order: who waits for a later one must not hold what somebody else needs.
+        endless = 1000 * self.max_running
+        self._of_caller = Places("bundles of one caller", endless, each=self.max_running // 4)
+        self._of_tool = Places("runs of this bundle", endless, each=self.max_running // 2)
+        self._of_all = Places("bundles", self.max_running)
         self._boxes = KeptBoxes(self.kept)
 
     async def __call__(
@@ -74,34 +78,29 @@ class BundleRunner(BoundRunner):
         seconds = self.seconds_for(spec)
         deadline = time.monotonic() + seconds
         caller = CALLER.get() or context.principal
-        await self._take_place(spec.name, caller, deadline)
-        try:
+        with await self._placed(spec.name, caller, deadline):
             secrets = {} if credentials is None else await open_credentials(credentials)
             command = str(context.values.get("command", ""))
             return await self._run(
                 BundleCall(spec, digest, context.principal, arguments, command, secrets, seconds, deadline)
             )
-        finally:
-            self._of_caller.give_back(caller)
-            self._of_tool.give_back(spec.name)
 
     def close(self) -> None:
         """End what is kept."""
         self._boxes.close()
 
-    async def _take_place(self, name: str, caller: str, deadline: float) -> None:
-        """Wait for a turn, but not beyond the deadline."""
-        try:
-            await self._of_tool.take_within(name, deadline - time.monotonic())
+    async def _placed(self, name: str, caller: str, deadline: float) -> ExitStack:
+        """Wait for a turn, but not beyond the deadline; it is over when what this returns is closed."""
+        with ExitStack() as taken:
             try:
-                await self._of_caller.take_within(caller, deadline - time.monotonic())
-            except BaseException:
-                self._of_tool.give_back(name)
-                raise
-        except OverloadedError:
-            raise ToolBusyError(
-                f"so many bundles are running that {name!r} had no turn before its deadline; try again later"
-            ) from None
+                for places, whose in ((self._of_caller, caller), (self._of_tool, name), (self._of_all, caller)):
+                    await places.take_within(whose, deadline - time.monotonic())
+                    taken.callback(places.give_back, whose)
+            except OverloadedError:
+                raise ToolBusyError(
+                    f"so many bundles are running that {name!r} had no turn before its deadline; try again later"
+                ) from None
+            return taken.pop_all()
 
     async def _run(self, call: BundleCall) -> Ran:
         network = wanted(call.spec, allowed=self.proxies is not None)
