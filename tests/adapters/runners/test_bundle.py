@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import pytest
 from tests.support.archives import zipped
@@ -14,6 +15,8 @@ from tests.support.processes import running
 from tests.support.waiting import until
 
 from toolcrib import ToolContext, ToolRegistry
+from toolcrib.adapters.runners import bundle
+from toolcrib.adapters.runners.kept import KeptBoxes
 from toolcrib.adapters.runners.sandbox import SandboxLimits
 from toolcrib.adapters.runners.walls import NEEDED
 from toolcrib.core.errors import (
@@ -217,6 +220,15 @@ async def test_a_process_is_kept_for_the_same_caller_alone(bench: Bench) -> None
 )
 async def test_a_process_that_keeps_anything_of_a_call_is_not_kept(bench: Bench, trace: str) -> None:
     tool = bench.python(f"global calls\ncalls = globals().get('calls', 0) + 1\n{trace}\nreturn calls")
+    assert [await tool.execute({}) for _ in range(2)] == [1, 1]
+
+
+async def test_a_process_whose_rest_is_over_is_not_asked_again(
+    make_bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It lives for half a second more, and would end in the middle of the next call."""
+    monkeypatch.setattr(bundle, "KeptBoxes", partial(KeptBoxes, idle_seconds=0))
+    tool = make_bench().python("global calls\ncalls = globals().get('calls', 0) + 1\nreturn calls")
     assert [await tool.execute({}) for _ in range(2)] == [1, 1]
 
 
