@@ -10,18 +10,22 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.bundles import FOREVER, LIMITS, Bench, needs_wall
 from tests.support.processes import running
-from tests.support.waiting import until, wait_until
+from tests.support.waiting import PATIENCE, until, wait_until
 
 from toolcrib import ToolContext
+from toolcrib.adapters.runners import sandbox
+from toolcrib.adapters.runners.box import Box
 from toolcrib.adapters.runners.sandbox import SandboxLimits
 from toolcrib.adapters.runners.scratch import Scratch, sweep
 from toolcrib.adapters.runners.unpacking import Unpacked
@@ -121,6 +125,49 @@ async def test_who_waits_for_a_turn_takes_none_of_the_tools_places(make_bench: C
     for run in endless:
         run.cancel()
     await asyncio.wait(endless)
+
+
+def used(bench: Bench) -> list[str]:
+    """The code that a box holds, as each does until it has ended and is buried."""
+    return [path.name for path in bench.cache_folder.iterdir() if not bench.cache.forget(path.name)]
+
+
+async def test_who_goes_away_twice_while_a_box_is_built_leaves_none(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, go_on, built = threading.Event(), threading.Event(), []
+
+    def build(*words: Any, **options: Any) -> Box:
+        asked.set()
+        assert go_on.wait(PATIENCE)
+        built.append(Box(*words, **options))  # it is held, so that only who ends it gives back what it holds
+        return built[0]
+
+    await asyncio.to_thread(bench.sandbox.walls)
+    monkeypatch.setattr(sandbox, "Box", build)
+    call = asyncio.create_task(bench.python("return 1").execute({}))
+    await until(asked.is_set)
+    for _ in range(2):
+        call.cancel()
+        await asyncio.sleep(0)
+    await asyncio.wait([call])
+    go_on.set()
+    await until(lambda: built and not used(bench))
+
+
+async def test_a_box_whose_way_out_cannot_be_opened_ends(make_bench: Callable[..., Bench]) -> None:
+    class Closed:
+        async def start(self, listening: socket.socket) -> None:
+            listening.close()
+            raise OSError("too many open files")
+
+        async def close(self) -> None: ...
+
+    bench = make_bench(proxies=lambda _: Closed())
+    with pytest.raises(OSError, match="too many open files") as failed:
+        await bench.python("return 1", metadata={"network": True}).execute({})
+    assert failed.value.__traceback__
+    assert used(bench) == []
 
 
 # Where walls are missing

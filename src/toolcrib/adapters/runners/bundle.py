@@ -11,6 +11,7 @@ A caller that sets ``command`` in the context's values reaches ``execute_command
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from toolcrib.adapters.runners.bound import BoundRunner, Credentials, open_crede
 from toolcrib.adapters.runners.box import Box
 from toolcrib.adapters.runners.bundle_calls import BundleCall, how_it_ended, program_answer, python_answer
 from toolcrib.adapters.runners.kept import KeptBoxes
-from toolcrib.adapters.runners.network import Proxies, wanted
+from toolcrib.adapters.runners.network import Proxies, Proxy, wanted
 from toolcrib.adapters.runners.sandbox import Sandbox
 from toolcrib.adapters.runners.unpacking import BundleCache, Lease
 from toolcrib.adapters.runners.walls import Walls
@@ -117,7 +118,7 @@ class BundleRunner(BoundRunner):
             return await self._asked(box, call, question)
         proxy = self.proxies(network)
         try:
-            await proxy.start(way_out)
+            await _started_for(box, proxy, way_out)
             return await self._asked(box, call, question)
         finally:
             await asyncio.shield(proxy.close())
@@ -181,6 +182,15 @@ class BundleRunner(BoundRunner):
 
     def _too_large(self, name: str) -> ToolFailedError:
         return ToolFailedError(name, f"its result is larger than {self.sandbox.limits.output_bytes:,} bytes")
+
+
+async def _started_for(box: Box, proxy: Proxy, way_out: socket.socket) -> None:
+    """If the proxy cannot be started nobody asks the box any more, so it ends."""
+    try:
+        await proxy.start(way_out)
+    except BaseException:
+        await asyncio.shield(box.end())
+        raise
 
 
 def _first_line(error: Exception) -> str:

@@ -48,7 +48,8 @@ class GuardProxy:
     async def start(self, listening: socket.socket | None = None) -> None:
         """Serve on loopback, or at a socket that listens elsewhere, such as in another network namespace."""
         where: dict[str, Any] = {"host": "127.0.0.1", "port": 0} if listening is None else {"sock": listening}
-        self._server = await asyncio.start_server(self._accept, limit=_HEAD_LIMIT, **where)
+        self._server = await asyncio.start_server(self._accept, limit=_HEAD_LIMIT, start_serving=False, **where)
+        await self._server.start_serving()  # who is cancelled meanwhile has a server to close
         self.address = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def close(self) -> None:
