@@ -17,11 +17,13 @@ import pytest
 from tests.support.bundles import Bench, needs_wall
 
 import toolcrib
+from toolcrib import AddressRules
 from toolcrib.adapters.runners.sandbox import Sandbox
 from toolcrib.adapters.runners.scratch import remove_tree
 from toolcrib.bootstrap.sandboxes import open_proxies
 from toolcrib.core.errors import DeniedError, ToolFailedError, ToolValidationError
 from toolcrib.settings import load_settings
+from toolcrib.toolsets.browser.guard import GuardProxy
 
 pytestmark = pytest.mark.usefixtures("namespaces")
 
@@ -150,12 +152,14 @@ async def test_calls_that_no_tool_needs_are_not_there(bench: Bench) -> None:
         "for family in (38, 17, 40, 44):\n"
         "    try:\n        socket.socket(family, socket.SOCK_RAW)\n"
         "    except OSError as error:\n        said[f'family {family}'] = errno.errorcode[error.errno]\n"
+        "    try:\n        socket.socketpair(family, socket.SOCK_DGRAM)\n"
+        "    except OSError as error:\n        said[f'pair of {family}'] = errno.errorcode[error.errno]\n"
         "try:\n    fcntl.ioctl(0, 0x5412, b'x')\n"
         "except OSError as error:\n    said['TIOCSTI'] = errno.errorcode[error.errno]\n"
         "return said"
     )
     said = await bench.python(body).execute({})
-    families = {f"family {number}": "EAFNOSUPPORT" for number in (38, 17, 40, 44)}
+    families = {f"{what} {number}": "EAFNOSUPPORT" for number in (38, 17, 40, 44) for what in ("family", "pair of")}
     assert {"435": "ENOSYS", **families}.items() <= said.items()
     assert {answer for name, answer in said.items() if name not in {"435", *families}} == {"EPERM"}
 
@@ -236,6 +240,33 @@ async def test_the_service_itself_is_never_reached(make_bench: Callable[..., Ben
     for host in ("127.0.0.1", "127.1", "localhost", "[::1]", "0.0.0.0", "[::ffff:127.0.0.1]"):
         status, reason = await tool.execute({"url": f"http://{host}:{port}/"})
         assert (status, "is denied by the rule" in reason) == (403, True)
+
+
+async def test_nor_by_an_address_that_its_name_does_not_tell(
+    make_bench: Callable[..., Bench], website: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name of a machine often leads to loopback alone, and its other addresses may be allowed, or public."""
+    monkeypatch.setattr(socket, "gethostname", lambda: "localhost")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as route:
+        try:
+            route.connect(("192.0.2.1", 9))  # says nothing to anybody
+        except OSError as error:
+            pytest.skip(f"this machine has no address but loopback: {error}")
+        own = route.getsockname()[0]
+    port = urlsplit(website).port
+    bench = make_bench(proxies=proxies(allowed_addresses=["*"], port=port))
+    status, reason = await bench.python(FETCH, metadata={"network": True}).execute({"url": f"http://{own}:{port}/"})
+    assert (status, "is denied by the rule" in reason) == (403, True)
+
+
+async def test_who_goes_away_while_a_way_out_opens_leaves_none() -> None:
+    listening, guard = socket.create_server(("127.0.0.1", 0)), GuardProxy(AddressRules())
+    opening = asyncio.create_task(guard.start(listening))
+    await asyncio.sleep(0)
+    opening.cancel()
+    await asyncio.wait([opening])
+    await guard.close()
+    assert listening.fileno() == -1
 
 
 async def test_who_asks_where_nobody_gets_it_is_told(make_bench: Callable[..., Bench]) -> None:
