@@ -19,6 +19,7 @@ from toolcrib.adapters.runners import bundle
 from toolcrib.adapters.runners.kept import KeptBoxes
 from toolcrib.adapters.runners.sandbox import SandboxLimits
 from toolcrib.adapters.runners.walls import NEEDED
+from toolcrib.calling.places import CALLER
 from toolcrib.core.errors import (
     DeniedError,
     InvalidArgumentsError,
@@ -207,6 +208,16 @@ async def test_a_process_is_kept_for_the_same_caller_alone(bench: Bench) -> None
     assert await bench.python(body, description="Another.").execute({}, context=ada) == 1
     assert await bench.python(body, credentials={"key": "1"}).execute({}, context=ada) == 1
     assert await bench.python(body, credentials={"key": "2"}).execute({}, context=ada) == 1
+
+
+async def test_two_callers_of_one_name_share_no_process(bench: Bench) -> None:
+    """A token and somebody with a JWT, or two addresses without either, may be called the same."""
+    tool = bench.python("global calls\ncalls = globals().get('calls', 0) + 1\nreturn calls")
+    answers = []
+    for caller in ("token:1", "jwt:ada", "token:1"):
+        CALLER.set(caller)
+        answers.append(await tool.execute({}, context=ToolContext("ada")))
+    assert answers == [1, 1, 2]
 
 
 @pytest.mark.parametrize(

@@ -82,9 +82,8 @@ class BundleRunner(BoundRunner):
         with await self._placed(spec.name, caller, deadline):
             secrets = {} if credentials is None else await open_credentials(credentials)
             command = str(context.values.get("command", ""))
-            return await self._run(
-                BundleCall(spec, digest, context.principal, arguments, command, secrets, seconds, deadline)
-            )
+            who = caller, context.principal
+            return await self._run(BundleCall(spec, digest, who, arguments, command, secrets, seconds, deadline))
 
     def close(self) -> None:
         """End what is kept."""

@@ -25,11 +25,14 @@ _MAX_VALUES = 250_000
 
 @dataclass(frozen=True, slots=True)
 class BundleCall:
-    """One call of a bundle: what is asked, by whom, with what, and by when."""
+    """One call of a bundle: what is asked, by whom, with what, and by when.
+
+    Two callers may have the same name: ``caller`` tells both, and what else tells them apart.
+    """
 
     spec: ToolSpec
     digest: str
-    principal: str
+    caller: tuple[str, str]
     arguments: dict[str, Any]
     command: str
     secrets: Mapping[str, Any]
@@ -40,7 +43,7 @@ class BundleCall:
     def key(self) -> Hashable:
         """Calls of one key may be answered by one process, one after the other."""
         secrets = hashlib.sha256(json.dumps(self.secrets, sort_keys=True).encode()).digest() if self.secrets else b""
-        return self.digest, self.spec.digest, self.principal, secrets
+        return self.digest, self.spec.digest, self.caller, secrets
 
     def first_question(self) -> bytes:
         """For a Python bundle that has heard nothing yet."""
