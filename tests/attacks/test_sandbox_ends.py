@@ -127,6 +127,22 @@ async def test_who_waits_for_a_turn_takes_none_of_the_tools_places(make_bench: C
     await asyncio.wait(endless)
 
 
+async def test_what_a_bundle_says_of_its_failure_is_bounded(bench: Bench) -> None:
+    """Also if it writes the answer itself: it is told in errors, which nobody expects to be as large as a result."""
+    body = (
+        "import json, socket\nlong = 'x' * 20_000\n"
+        "error = {'type': long, 'message': long, 'trace': long, 'missing': input_data['missing'] and long}\n"
+        "said = json.dumps({'error': error}).encode()\nfor fd in range(3, 256):\n"
+        "    try:\n        socket.socket(fileno=fd).sendall(len(said).to_bytes(8, 'big') + said)\n"
+        "    except OSError:\n        continue\n"
+        "os._exit(0)"
+    )
+    for missing in (False, True):
+        with pytest.raises(ToolFailedError) as failed:
+            await bench.python(body).execute({"missing": missing})
+        assert 100 < len(str(failed.value)) + sum(map(len, failed.value.__notes__)) < 10_000
+
+
 def used(bench: Bench) -> list[str]:
     """The code that a box holds, as each does until it has ended and is buried."""
     return [path.name for path in bench.cache_folder.iterdir() if not bench.cache.forget(path.name)]

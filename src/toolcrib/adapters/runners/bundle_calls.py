@@ -19,6 +19,8 @@ from toolcrib.formats.toolentry import spec_to_entry
 _MAX_ARGUMENT_BYTES = 128 * 1024 - 1
 """What Linux takes as one argument of a command."""
 _MAX_LISTED = 20
+_MAX_KIND, _MAX_MESSAGE = 200, 4000
+"""Letters of what a tool says of its failure."""
 _MAX_VALUES = 250_000
 """In a result."""
 
@@ -93,14 +95,14 @@ def python_answer(name: str, said: bytes, requirements: str) -> Answered:
     if not isinstance(answer, dict) or not isinstance(answer.get("error"), dict):
         raise ToolFailedError(name, "its process wrote something else than a result")
     raised = answer["error"]
-    kind, message = str(raised.get("type")), str(raised.get("message"))
+    kind, message = str(raised.get("type"))[:_MAX_KIND], str(raised.get("message"))[:_MAX_MESSAGE]
     reason = f"{kind}: {message}" if message else kind
     if raised.get("missing"):
         listed = ", ".join(islice(_requirements(requirements), _MAX_LISTED))
         listed = f"its requirements are: {listed:.500}" if listed else "it lists no requirements"
-        reason = f"the module {raised['missing']!r} is not installed for the service; {listed}"
+        reason = f"the module {str(raised['missing'])[:_MAX_KIND]!r} is not installed for the service; {listed}"
     failure = ToolFailedError(name, reason, cause_type=kind)
-    failure.add_note(f"In the tool's process:\n{raised.get('trace', '')}")
+    failure.add_note(f"In the tool's process:\n{str(raised.get('trace', ''))[-_MAX_MESSAGE:]}")
     raise failure
 
 

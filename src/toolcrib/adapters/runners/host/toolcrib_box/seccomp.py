@@ -21,7 +21,7 @@ _TERMINAL_TRICKS = (0x5412, 0x541C)  # TIOCSTI and TIOCLINUX: typing into somebo
 _EVERYWHERE = {
     "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429,
     "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "pidfd_getfd": 438, "process_madvise": 440,
-    "mount_setattr": 442, "quotactl_fd": 443,
+    "mount_setattr": 442, "quotactl_fd": 443, "memfd_secret": 447, "open_tree_attr": 467,
 }  # fmt: skip
 _REFUSED = {
     "x86_64": {

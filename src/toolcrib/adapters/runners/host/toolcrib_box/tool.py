@@ -125,7 +125,7 @@ def limit(limits: dict[str, Any], walls: list[str]) -> None:
     wanted = {
         resource.RLIMIT_FSIZE: limits["file_bytes"],
         resource.RLIMIT_NOFILE: limits["open_files"],
-        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_CORE: 1,  # none to a file, as with 0, nor to a program of the machine's, which 0 lets run
     }
     if sys.platform == "linux":  # elsewhere the kernel refuses the one and cannot be asked for the other
         wanted[resource.RLIMIT_AS] = limits["memory_bytes"]
