@@ -143,6 +143,17 @@ async def test_what_a_bundle_says_of_its_failure_is_bounded(bench: Bench) -> Non
         assert 100 < len(str(failed.value)) + sum(map(len, failed.value.__notes__)) < 10_000
 
 
+async def test_a_bundle_that_computes_stands_behind_the_service(bench: Bench) -> None:
+    body = (
+        "refused = []\n"
+        "for act, words in ((os.nice, (-1,)), (os.sched_setscheduler, (0, os.SCHED_FIFO, os.sched_param(1)))):\n"
+        "    try:\n        act(*words)\n    except PermissionError:\n        refused.append(act.__name__)\n"
+        "return [os.nice(0), refused]"
+    )
+    behind = min(19, os.nice(0) + 10)
+    assert await bench.python(body).execute({}) == [behind, ["nice", "sched_setscheduler"]]
+
+
 def used(bench: Bench) -> list[str]:
     """The code that a box holds, as each does until it has ended and is buried."""
     return [path.name for path in bench.cache_folder.iterdir() if not bench.cache.forget(path.name)]
