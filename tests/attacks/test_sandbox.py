@@ -16,12 +16,14 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.support.bundles import Bench, needs_wall
+from tests.support.waiting import until
 
 import toolcrib
 from toolcrib import AddressRules
 from toolcrib.adapters.runners.sandbox import Sandbox
 from toolcrib.adapters.runners.scratch import remove_tree
 from toolcrib.bootstrap.sandboxes import open_proxies
+from toolcrib.calling.places import CALLER
 from toolcrib.core.errors import DeniedError, ToolFailedError, ToolValidationError
 from toolcrib.settings import load_settings
 from toolcrib.toolsets.browser.guard import GuardProxy
@@ -265,6 +267,41 @@ async def test_nor_by_an_address_that_its_name_does_not_tell(
     bench = make_bench(proxies=proxies(allowed_addresses=["*"], port=port))
     status, reason = await bench.python(FETCH, metadata={"network": True}).execute({"url": f"http://{own}:{port}/"})
     assert (status, "is denied by the rule" in reason) == (403, True)
+
+
+async def test_names_that_take_long_keep_nobody_else_from_the_network(
+    make_bench: Callable[..., Bench], website: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look_up, go_on, waiting = socket.getaddrinfo, threading.Event(), []
+
+    def slow(host: Any, *words: Any, **options: Any) -> Any:
+        if str(host).endswith("slow.example"):
+            waiting.append(host)
+            go_on.wait()
+            raise socket.gaierror("no answer")
+        return look_up(host, *words, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    bench = make_bench(proxies=proxies(allowed_addresses=["localhost", "*.slow.example"]))
+    many = (
+        "import socket\nfrom urllib.parse import urlsplit\n"
+        "where = urlsplit(os.environ['http_proxy'])\n"
+        "asked = [socket.create_connection((where.hostname, where.port)) for _ in range(32)]\n"
+        "for n, one in enumerate(asked):\n"
+        "    one.sendall(f'CONNECT {n}.slow.example:443 HTTP/1.1\\r\\n\\r\\n'.encode())\n"
+        "time.sleep(600)"
+    )
+    CALLER.set("eve")
+    endless = asyncio.create_task(bench.python(many, metadata={"network": True}).execute({}))
+    CALLER.set("ada")
+    try:
+        await until(lambda: len(waiting) >= min(8, (os.cpu_count() or 1) + 4) or endless.done())
+        honest = bench.python(FETCH, metadata={"network": True})
+        assert await honest.execute({"url": website.replace("127.0.0.1", "localhost")}) == "hello"
+    finally:
+        go_on.set()
+        endless.cancel()
+        await asyncio.wait([endless])
 
 
 async def test_who_goes_away_while_a_way_out_opens_leaves_none() -> None:

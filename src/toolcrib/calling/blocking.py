@@ -70,6 +70,8 @@ WRITES = Pool("writes", 16)
 """Changing the catalogue, with all that a change waits for: a policy service, the audit, the disk."""
 OUTSIDE = Pool("outside calls", 16)
 """Asking those whom nobody here answers for: a policy service, an issuer of keys, a bucket."""
+LOOKUPS = Pool("looking up names", 16)
+"""Finding the addresses of names that a bundle asks for: whoever made a name up may let its answer take long."""
 HOUSEKEEPING = Pool("housekeeping", 8, waiting=_NO_REFUSAL, queued=_NO_REFUSAL)
 """What is ours, short and never refused: the record of a call, a folder to be removed, the end of the service."""
 
