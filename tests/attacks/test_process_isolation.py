@@ -28,6 +28,7 @@ from tests.support.misbehaving import (
 from tests.support.waiting import until, wait_until
 
 from toolcrib import OverloadedError, Tool, ToolFailedError, ToolTimeoutError, tool
+from toolcrib.calling.places import CALLER
 from toolcrib.calling.process import ProcessRunner
 from toolcrib.calling.wire import GarbledError, GaveUpError, Patience, Wire
 from toolcrib.calling.worker import HEADER
@@ -174,6 +175,31 @@ async def test_who_waits_for_a_process_longer_than_the_tool_may_take_is_told(tmp
     with pytest.raises(asyncio.CancelledError):
         await task
     assert await in_process(runner, keeper).execute() in runner.workers()
+    runner.close()
+
+
+@pytest.mark.parametrize("name", ["eve", ""], ids=["a caller", "nobody"])
+async def test_one_caller_leaves_half_of_the_processes_to_others(tmp_path: Path, name: str) -> None:
+    """Where nobody is named, in a program of its own, there is nobody to leave any to."""
+    runner = ProcessRunner(max_workers=4)
+
+    def hold(note: str) -> None:
+        """Never end."""
+        Path(note).touch()
+        threading.Event().wait()
+
+    CALLER.set(name)
+    notes = [tmp_path / str(n) for n in range(4)]
+    tasks = [asyncio.create_task(in_process(runner, hold).execute({"note": str(note)})) for note in notes]
+    CALLER.set("ada")
+    begun = 2 if name else 4
+    await until(lambda: sum(note.exists() for note in notes) == begun)
+    if name:
+        assert await in_process(runner, keeper).execute() in runner.workers()
+    assert sum(note.exists() for note in notes) == begun
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
     runner.close()
 
 
