@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,28 +78,31 @@ class BundleRunner(BoundRunner):
         seconds = self.seconds_for(spec)
         deadline = time.monotonic() + seconds
         caller = CALLER.get() or context.principal
-        with await self._placed(spec.name, caller, deadline):
+        held: list[tuple[Places, str]] = []
+        try:
+            await self._take_places(held, spec.name, caller, deadline)
             secrets = {} if credentials is None else await open_credentials(credentials)
             command = str(context.values.get("command", ""))
             who = caller, context.principal
             return await self._run(BundleCall(spec, digest, who, arguments, command, secrets, seconds, deadline))
+        finally:
+            for places, whose in held:
+                places.give_back(whose)
 
     def close(self) -> None:
         """End what is kept."""
         self._boxes.close()
 
-    async def _placed(self, name: str, caller: str, deadline: float) -> ExitStack:
-        """Wait for a turn, but not beyond the deadline; it is over when what this returns is closed."""
-        with ExitStack() as taken:
-            try:
-                for places, whose in ((self._of_caller, caller), (self._of_tool, name), (self._of_all, caller)):
-                    await places.take_within(whose, deadline - time.monotonic())
-                    taken.callback(places.give_back, whose)
-            except OverloadedError:
-                raise ToolBusyError(
-                    f"so many bundles are running that {name!r} had no turn before its deadline; try again later"
-                ) from None
-            return taken.pop_all()
+    async def _take_places(self, held: list[tuple[Places, str]], name: str, caller: str, deadline: float) -> None:
+        """Wait for a turn, but not beyond the deadline. What is ``held`` is to be given back, also if this fails."""
+        try:
+            for places, whose in ((self._of_caller, caller), (self._of_tool, name), (self._of_all, caller)):
+                await places.take_within(whose, deadline - time.monotonic())
+                held.append((places, whose))
+        except OverloadedError:
+            raise ToolBusyError(
+                f"so many bundles are running that {name!r} had no turn before its deadline; try again later"
+            ) from None
 
     async def _run(self, call: BundleCall) -> Ran:
         network = wanted(call.spec, allowed=self.proxies is not None)
