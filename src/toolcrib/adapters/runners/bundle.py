@@ -110,7 +110,7 @@ class BundleRunner(BoundRunner):
             box.begin(call.deadline)
             return await self._asked(box, call, call.next_question())
         try:
-            lease = await in_thread(OUTSIDE, self.cache.lease, call.digest)
+            lease = await self._leased(call.digest)
         except InvalidBundleError as error:
             raise ToolFailedError(call.spec.name, _first_line(error), cause_type=type(error).__name__) from None
         box, question = await self._started(call, lease, network=network is not None)
@@ -123,6 +123,15 @@ class BundleRunner(BoundRunner):
             return await self._asked(box, call, question)
         finally:
             await asyncio.shield(proxy.close())
+
+    async def _leased(self, digest: str) -> Lease:
+        """The code; if there is no room for it, those that only wait for a next call give up theirs."""
+        try:
+            return await in_thread(OUTSIDE, self.cache.lease, digest)
+        except OverloadedError:
+            if not await self._boxes.end_idle():
+                raise
+        return await in_thread(OUTSIDE, self.cache.lease, digest)
 
     async def _started(self, call: BundleCall, lease: Lease, *, network: bool) -> tuple[Box, bytes]:
         try:
