@@ -8,10 +8,10 @@ from contextlib import suppress
 from ipaddress import IPv6Address
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from toolcrib.calling.blocking import LOOKUPS, in_thread
+from toolcrib.calling.blocking import look_up
 from toolcrib.core.addresses import AddressRules
 from toolcrib.settings import Settings
 
@@ -39,11 +39,7 @@ def open_proxies(settings: Settings) -> Proxies | None:
     rules = AddressRules(
         settings.allowed_addresses, (*settings.denied_addresses, *own_addresses(settings)), public_only=True
     )
-    return lambda only: GuardProxy(rules, only=only, most=_MOST_CONNECTIONS, lookup=_looked_up)
-
-
-async def _looked_up(host: str, port: int) -> list[Any]:
-    return await in_thread(LOOKUPS, socket.getaddrinfo, host, port)
+    return lambda only: GuardProxy(rules, only=only, most=_MOST_CONNECTIONS, lookup=look_up)
 
 
 def own_addresses(settings: Settings) -> list[str]:
