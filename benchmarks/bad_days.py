@@ -1,5 +1,7 @@
-"""The attacks of rows 5 and 7 to 12 of issue 9, each as something that goes on until its process is killed. For
-bench_bad_days.py."""
+"""The attacks of rows 5 and 7 to 12 of tests/attacks/README.md, each going on until its process is killed.
+
+For bench_bad_days.py.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Single things of issue 9: what one request costs, and how many acknowledged uploads a race loses. For
-bench_bad_days.py."""
+"""Single things of tests/attacks/README.md: what one request costs, and how many acknowledged uploads a race loses.
+
+For bench_bad_days.py.
+"""
 
 from __future__ import annotations
 

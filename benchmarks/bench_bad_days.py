@@ -138,7 +138,7 @@ def reads(folder: Path, wanted: list[tuple[str, str, list[Attack]]], seconds: fl
         print(f"  {title}: done", flush=True)
     print_table(
         f"Reads while somebody attacks, {tools:,} tools on SQLite, {3 / PACE:.0f} reads a second for {seconds:g} s; "
-        f"quiet, p99 is {statistics.median(all_quiet):,.0f} ms. 'Before' is what issue 9 saw at first",
+        f"quiet, p99 is {statistics.median(all_quiet):,.0f} ms. 'before' is what the first release did",
         [
             "attack",
             "before",

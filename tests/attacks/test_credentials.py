@@ -24,7 +24,7 @@ from toolcrib.catalogue import Catalogue
 from toolcrib.catalogue.bundles import ingest
 from toolcrib.catalogue.destinations import destination_of
 from toolcrib.core.addresses import check_service_url
-from toolcrib.core.errors import StoreError, ToolValidationError
+from toolcrib.core.errors import SettingsError, StoreError, ToolValidationError
 from toolcrib.core.json import MASK
 from toolcrib.formats.bundle import bundle_link
 from toolcrib.formats.toolentry import document_to_entry, entry_changes
@@ -193,6 +193,29 @@ def test_what_stays_where_it_is_keeps_its_credential(catalogue: Catalogue) -> No
     ):
         assert catalogue.update("weather", lambda old, given=change: entry_changes(old, given)).emptied == ()  # type: ignore[misc]
         assert catalogue.credentials("weather") == {"api_key": SECRET}
+
+
+@pytest.mark.parametrize("way", ["service_url", "mcp"])
+@pytest.mark.parametrize(
+    "credentials",
+    [
+        {"api_key": f"{SECRET} "},
+        {"bearer_token": f"{SECRET}\t"},
+        {"headers": {"X-Key": f" {SECRET}"}},
+        {"headers": {f"{SECRET} ": "x"}},
+        {"headers": {f"{SECRET}:": "x"}},
+    ],
+)
+async def test_a_credential_that_cannot_be_sent_is_shown_to_nobody(
+    catalogue: Catalogue, good: Receiver, way: str, credentials: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A blank that came along with a pasted key: whoever wrote the HTTP library says which value is wrong."""
+    spec = ToolSpec(name="weather", description="d", binding=Binding(**{way: good.url}), credentials=credentials)
+    catalogue.publish(spec)
+    result = await Calls(catalogue.resolve).execute("weather", {})
+    assert result.error_code == "missing_config" and "cannot stand in a header" in (result.error or "")
+    assert SECRET not in str(result) and SECRET not in caplog.text
+    assert good.received == []
 
 
 async def test_a_change_between_resolving_and_running_crosses_nothing(
@@ -436,3 +459,9 @@ def test_a_record_that_is_older_than_the_rules_has_a_destination_too(binding: di
     old = Binding.model_construct(**binding)
     assert destination_of(old) == destination_of(Binding.model_construct(**binding))
     assert destination_of(old) != destination_of(Binding(service_url="https://evil.example"))
+
+
+def test_no_complaint_about_an_address_shows_its_password() -> None:
+    with pytest.raises(SettingsError) as raised:
+        open_catalogue(f"postgres://ann:{SECRET}@127.0.0.1/tools")
+    assert SECRET not in str(raised.value) and "ann" in str(raised.value)

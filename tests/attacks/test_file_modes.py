@@ -14,6 +14,7 @@ from tests.surfaces.http.bundles import bundle, code_zip
 from toolcrib import open_catalogue
 from toolcrib.adapters.files import narrow
 from toolcrib.settings import Settings
+from toolcrib.stacking.journal import Journal
 
 PROGRAM = Path(sys.executable).with_name("toolcrib")
 
@@ -83,6 +84,14 @@ def test_a_library_leaves_nothing_open(tmp_path: Path, store: str) -> None:
         path.chmod(mode | 0o044)
     open_catalogue(settings=settings).close()
     assert [name for name, _ in opened(tmp_path / "in")] == ["."], "the folder may hold what is not ours"
+
+
+def test_the_journal_of_a_pipeline_is_its_owners_alone(tmp_path: Path) -> None:
+    """It holds requests with their cookies, and pages that only a login shows."""
+    journal = Journal(tmp_path / "in" / "run.db", "shop")
+    assert {path.name for path, _ in modes(tmp_path / "in")} >= {"in", "run.db", "run.db-wal"}
+    assert opened(tmp_path / "in") == []
+    journal.close()
 
 
 def test_what_is_closed_already_and_what_is_not_ours_stays(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

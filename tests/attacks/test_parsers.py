@@ -57,6 +57,72 @@ def test_a_key_that_stands_twice_is_named_at_once(where: str) -> None:
         parse_json_object(text, "spec.json")
 
 
+SLOW = r"^(a|aa)+(?!x)$"
+"""Goes back as often as it may for each text that does not match."""
+AGAIN = r"^(?:a(?=a*$))*$"
+"""Looks over all of the text at each of its characters."""
+
+
+def slow(number: int) -> str:
+    return "a" * 35 + f"!{number}"
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "string", "pattern": AGAIN}, "a" * 4000),
+        ({"type": "string", "pattern": r"^(?=(a*))\1*$"}, "a" * 4000),
+        ({"type": "string", "pattern": "x(?!y)"}, "a" * 40_000),
+        ({"type": "string", "pattern": "[ab]*a[ab]{2000}c"}, "ab" * 40_000),
+        ({"type": "array", "items": {"anyOf": [{"pattern": SLOW}, True]}}, [slow(number) for number in range(300)]),
+        ({"type": "array", "items": {"$ref": "#/$defs/x"}}, [slow(number) for number in range(300)]),
+        ({"patternProperties": {SLOW: {}}}, {slow(number): 1 for number in range(300)}),
+        ({"propertyNames": {"not": {"pattern": SLOW}}}, {slow(number): 1 for number in range(300)}),
+        ({"allOf": [{"not": {"pattern": f"{SLOW}|{number}"}} for number in range(300)]}, slow(0)),
+        ({"items": {"additionalProperties": {"pattern": SLOW}}}, [{"k": slow(number)} for number in range(60_000)]),
+        ({"$dynamicRef": "#x"}, [slow(number) for number in range(300)]),
+    ],
+)
+def test_no_pattern_keeps_a_check_busy(schema: Schema, value: Any) -> None:
+    """Larger ones took hours, of which nothing else of the service ran."""
+    check = ArgumentCheck(
+        {**object_of(x=schema), "$defs": {"x": {"not": {"pattern": SLOW}, "$dynamicAnchor": "x"}}}, "evil"
+    )
+    with pytest.raises(InvalidSchemaError, match="cannot be checked for texts this long or this many"):
+        check({"x": value})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "fits"),
+    [
+        (r"^(?!\s*$).+", "x" * 50_000, True),
+        (r"^(?!\s*$).+", "   ", False),
+        (r"^(?=.*[A-Z])(?=.*\d).{8,}$", "Abcdefg1", True),
+        (r"^(?=.*[A-Z])(?=.*\d).{8,}$", "abcdefg1", False),
+        (r"^(?!-)(?:[a-z0-9-]{1,63}(?<!-)\.)+[a-z]{2,6}$", "tools.example.org", True),
+        (r"^(['\"]).*\1$", "'quoted'", True),
+        ("^[a-z ]+$", "x" * 2_000_000, True),
+        ("^[a-z ]+$", "x" * 2_000 + "!", False),
+    ],
+)
+def test_what_people_write_is_checked_as_ever(pattern: str, text: str, fits: bool) -> None:
+    check = ArgumentCheck(object_of(x={"type": "string", "pattern": pattern}, beside={"type": "string"}), "good")
+    given = {"x": text, "beside": "y" * 1_000_000}
+    if fits:
+        assert check(given) == given
+        return
+    with pytest.raises(InvalidArgumentsError):
+        check(given)
+
+
+def test_patterns_that_would_fill_the_memory_are_not_compiled() -> None:
+    large = [{"pattern": rf"\p{{L}}{{100}}{number}"} for number in range(100)]
+    many = [{"pattern": str(number)} for number in range(10_000)]
+    for patterns in (large, many):
+        with pytest.raises(InvalidSchemaError, match="its patterns take too much memory together"):
+            ArgumentCheck({"type": "object", "anyOf": patterns}, "evil")
+
+
 @pytest.mark.parametrize("levels", [30, 60])
 def test_references_that_multiply_do_not_keep_a_check_busy(levels: int) -> None:
     with pytest.raises(InvalidSchemaError, match="'evil' cannot be checked for a value this large or this deep"):

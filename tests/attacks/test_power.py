@@ -276,6 +276,9 @@ async def test_a_limited_token_is_told_nothing_of_other_tools(
     admin, one = crew("admin"), limited(tools=("a",))
     bound = entry("pay", tool_system_function_rpc_id="secret.module:pay")
     assert (await service.post("/tools", json=bound, headers=admin)).status_code == 201
+    assert (await service.post("/tools", json=entry("gone"), headers=admin)).status_code == 201
+    assert (await service.delete("/tools/gone", headers=admin)).status_code == 200
+    assert (await _upload(service, admin)).status_code == 200
     assert (await service.post("/tools", json=entry("a"), headers=one)).status_code == 201
     system_of(service).catalogue.update("pay", compatibilities=["a"])
     stale = {**one, "if-match": '"0"'}
@@ -284,7 +287,9 @@ async def test_a_limited_token_is_told_nothing_of_other_tools(
         service.put("/tools/pay", json={"tool_type": "x"}, headers=stale),
         service.delete("/tools/pay", headers=stale),
         service.post("/tools/pay/restore", json={"version": 99}, headers=one),
+        service.post("/tools/gone/restore", json={"version": 99}, headers=one),
         service.post("/tools/pay/run", json={}, headers=one),
+        _upload(service, one),
     ]
     for attempt in attempts:
         refused = await attempt
@@ -295,6 +300,23 @@ async def test_a_limited_token_is_told_nothing_of_other_tools(
     in_use = await service.delete("/tools/a", headers=one)
     assert in_use.status_code == 409
     assert "'a' is named by tools that you may not see" in in_use.json()["detail"] and "pay" not in in_use.text
+
+
+async def test_a_refused_read_is_on_record_through_every_door(
+    service: httpx.AsyncClient, crew: Crew, limited: Limited
+) -> None:
+    admin, one = crew("admin"), limited(tools=("a",))
+    for name in ("b", "c"):
+        assert (await service.post("/tools", json=entry(name), headers=admin)).status_code == 201
+    assert (await service.get("/tools/b", headers=one)).status_code == 403
+    query = (
+        '{ b: tool(tool_id: "b") { tool_id } c: tool(tool_id: "c") { tool_id } none: tool(tool_id: "d") { tool_id } }'
+    )
+    told = await service.post("/graphql", json={"query": query}, headers=one)
+    assert [error["extensions"]["code"] for error in told.json()["errors"]] == ["denied", "denied"]
+    await service.get("/graphql", params={"query": query}, headers=one)
+    recorded = await events(service, admin, principal="few", outcome="refused")
+    assert recorded == [("few", "read", tool, "refused", "token_limit") for tool in ("b", "b", "c", "b", "c")]
 
 
 def test_tokens_of_the_first_release_go_on(settings: Settings) -> None:

@@ -344,6 +344,7 @@ def test_hosts_that_are_not_loopback(host: str) -> None:
 
 def test_the_passwords_of_addresses_are_masked() -> None:
     assert mask_passwords("mongodb://u:p@ss@h/d, s3://b") == f"mongodb://u:{MASK}@h/d, s3://b"
+    assert mask_passwords("mongodb://u:p#s?s@h/d") == f"mongodb://u:{MASK}@h/d"
     assert mask_passwords("https://h/a:b@c") == "https://h/a:b@c"
 
 

@@ -27,6 +27,10 @@ except ImportError as error:
 _T = TypeVar("_T")
 
 DEFAULT_MAX_BYTES = 10 * 1024 * 1024
+_MAX_PIECES = 50_000
+"""Of an answer. A server may send each byte as a piece of its own, which takes as long as a large one."""
+_AT_ONCE_BYTES, _AT_ONCE_PIECES = 4096, 16
+"""What is read and taken apart before others have their turn: every call is on the one event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,8 @@ class HttpCaller:
                 content = await _read(response, max_bytes, host)
         except (httpcore.TimeoutException, TimeoutError):
             raise TimeoutError(f"{host!r} did not answer within {seconds:g} s") from None
+        except httpcore.LocalProtocolError:
+            raise UnavailableError(f"{host!r} cannot be sent a header of the request") from None  # it may be a secret
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol, OSError) as error:
             if isinstance(error, DeniedError):
                 raise
@@ -175,7 +181,7 @@ class _JudgedBackend(httpcore.AsyncNetworkBackend):
         failure: Exception = UnavailableError(f"{host!r} has no address")
         for address in addresses:
             try:
-                return await self._sockets.connect_tcp(address, port, timeout, local_address, socket_options)
+                return _Sips(await self._sockets.connect_tcp(address, port, timeout, local_address, socket_options))
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
         raise failure
@@ -190,6 +196,34 @@ class _JudgedBackend(httpcore.AsyncNetworkBackend):
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+
+class _Sips(httpcore.AsyncNetworkStream):
+    """A connection that is read a little at a time: httpcore takes apart what it has without giving way to others."""
+
+    def __init__(self, whole: httpcore.AsyncNetworkStream) -> None:
+        self._whole = whole
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
+        await asyncio.sleep(0)
+        return await self._whole.read(min(max_bytes, _AT_ONCE_BYTES), timeout)
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        await self._whole.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._whole.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> httpcore.AsyncNetworkStream:
+        return _Sips(await self._whole.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._whole.get_extra_info(info)
 
 
 async def _end(pool: httpcore.AsyncConnectionPool | None) -> None:
@@ -209,6 +243,10 @@ async def _read(response: httpcore.Response, max_bytes: int, host: str) -> bytes
         if size > max_bytes:
             raise UnavailableError(f"{host!r} answered more than {max_bytes:,} bytes")
         pieces.append(piece)
+        if len(pieces) > _MAX_PIECES:
+            raise UnavailableError(f"{host!r} answered in more than {_MAX_PIECES:,} pieces")
+        if len(pieces) % _AT_ONCE_PIECES == 0:
+            await asyncio.sleep(0)
     return b"".join(pieces)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from toolcrib.adapters.files import file_path, make_folder, narrow
+from toolcrib.core.addresses import mask_passwords
 from toolcrib.core.errors import SettingsError
 from toolcrib.settings import Settings
 
@@ -37,7 +38,7 @@ def kind_of(url: str) -> Kind:
     for kind in _ADDRESSES:
         if kind == scheme:
             return kind
-    raise SettingsError(f"{url!r} is not the address of a store; use {', '.join(_ADDRESSES.values())}")
+    raise SettingsError(f"{mask_passwords(url)!r} is not the address of a store; use {', '.join(_ADDRESSES.values())}")
 
 
 def open_store(url: str, *, clock: Clock = time.time) -> Store:

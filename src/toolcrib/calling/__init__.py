@@ -1,4 +1,4 @@
-"""The three ways to run a Python function as a tool, each with a deadline that is kept or told of honestly.
+"""The three ways to run a Python function as a tool, each with a deadline. If it was not kept the result says so.
 
 ==========  =======================  ==========================================================
 isolation   for                      at the deadline

@@ -44,7 +44,7 @@ def ingest(
             bundle = read_bundle(file, code, limits)
             spec = bundle_spec(bundle, link_for(bundle.digest))
             if not replace and spec.name in catalogue:
-                catalogue.refuse_taken(spec.name, principal=principal)
+                catalogue.refuse_taken(spec, principal=principal)
             with referred(blobs, bundle.digest):
                 blobs.put(blob_key(bundle.digest), code)
                 return catalogue.publish(spec, replace=replace, force=force, principal=principal)

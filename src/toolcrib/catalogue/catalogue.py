@@ -163,10 +163,11 @@ class Catalogue(CatalogueReader):
             attempt.detail = _written(entries)
         return entries
 
-    def refuse_taken(self, name: str, *, principal: Who = "") -> NoReturn:
-        """ToolExistsError, on record as if a tool of that name had been published."""
-        with recorded(self._recorder, {name: "update"}, principal):
-            raise ToolExistsError(name)
+    def refuse_taken(self, spec: ToolSpec, *, principal: Who = "") -> NoReturn:
+        """ToolExistsError, on record as if the tool had been published; who may not publish it is not told so much."""
+        with recorded(self._recorder, {spec.name: "update"}, principal):
+            check_limits("create", {"name": spec.name, "tags": spec.tags}, principal)
+            raise ToolExistsError(spec.name)
 
     def update(
         self,
@@ -220,10 +221,9 @@ class Catalogue(CatalogueReader):
 
         def restore_once() -> Entry:
             record = self.store.get(name)
-            if record is not None:
-                check_limits("update", record.document, principal)
+            last = record or next(one for one in self._versions(name) if not one.deleted)
+            check_limits("update" if record else "create", last.document, principal)
             old = self._version(name, number)
-            last = record or next(one for one in self.store.history(name) if not one.deleted)
             kept, owner = (record or old).document, None
             spec = ToolSpec.parse({**old.document, "credentials": {}})
             if self._authoriser.may_change(last, principal):

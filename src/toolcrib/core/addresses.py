@@ -40,7 +40,8 @@ _INTERNAL_ALL_THE_SAME = (
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f#/:<>?@\[\\\]^|%]")
 _NUMBER = re.compile(r"0x[0-9a-f]*|0[0-7]*|[1-9][0-9]*")
 _AUTHORITY = re.compile(r"(\[[^\]]*\]|[^:]*)(?::([0-9]*))?")
-_PASSWORD = re.compile(r"(?<=://)([^/?#\s:@]*):[^/?#\s]*(?=@)")
+_PASSWORD = re.compile(r"(?<=://)([^/?#\s:@]*):[^/\s]*(?=@)")
+"""Of MongoDB's addresses a password may hold ``?`` and ``#`` as they are."""
 _URL = re.compile(r"\s*(?:https?:|[a-z][a-z0-9+.-]*://)", re.IGNORECASE)
 _URL_SAFE = "%/:@!$&'()*+,;=~-._"
 _ENTRY = re.compile(r"(?P<target>\[[^\]]*\]|[^:]*):(?P<port>[0-9]{1,5})")

@@ -1,7 +1,7 @@
 """Where values meet JSON Schema, in the dialect that a schema names with ``$schema`` (2020-12 if it names none).
 
-A schema is compiled once and kept. A reference to another document is refused rather than fetched, and patterns run
-with a bounded amount of backtracking, so a schema from outside can neither reach out nor hang.
+A schema is compiled once and kept. A reference to another document is refused rather than fetched, and what a check
+may cost is counted before, its patterns too, so a schema from outside can neither reach out nor hang.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn, Protocol, cast
 
 import jsonschema_rs
@@ -19,10 +19,11 @@ from toolcrib.core.errors import InvalidArgumentsError, InvalidOutputError, Inva
 from toolcrib.core.json import check_json, is_plain, lookup
 from toolcrib.core.references import with_pointers
 from toolcrib.core.schema_cost import costs, size_and_depth
+from toolcrib.core.schema_patterns import BACKTRACKS, MOST_COMPILED, MOST_STEPS, compiled_size, pattern_steps
 
 JsonSchema = dict[str, Any]
 
-_PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000)
+_PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACKS)
 _DIALECTS: dict[str, Any] = {
     "json-schema.org/draft/2020-12/schema": jsonschema_rs.Draft202012Validator,
     "json-schema.org/draft/2019-09/schema": jsonschema_rs.Draft201909Validator,
@@ -59,7 +60,12 @@ def compile_schema(schema: object, what: str = "the schema") -> Validator:
         try:
             if not is_plain(text):
                 check_json(schema)
+            patterned = json.loads(text) if isinstance(schema, Mapping) and '"pattern' in text else {}
+            if compiled_size(patterned) > MOST_COMPILED:
+                raise ValueError("its patterns take too much memory together; use fewer, or shorter repetitions")
             validator = _compile(dict(schema) if isinstance(schema, Mapping) else schema)
+            if steps := pattern_steps(patterned):
+                validator = _Patterned(validator, steps, what)
             if isinstance(schema, Mapping) and (_REFERS.search(text) or len(text) > _MAX_CHEAP):
                 validator = _bounded(validator, costs(schema), what)
         except ValueError as error:
@@ -68,6 +74,30 @@ def compile_schema(schema: object, what: str = "the schema") -> Validator:
             _validators.clear()
         _validators[text] = validator
     return validator
+
+
+class _Patterned:
+    """A validator that refuses values whose texts would keep its patterns busy for too long."""
+
+    def __init__(self, validator: Validator, steps: Callable[[Any], int], what: str) -> None:
+        self._validator = validator
+        self._steps = steps
+        self._what = what
+
+    def is_valid(self, instance: Any, /) -> bool:
+        self._check(instance)
+        return self._validator.is_valid(instance)
+
+    def iter_errors(self, instance: Any, /) -> Iterable[jsonschema_rs.ValidationError]:
+        self._check(instance)
+        return self._validator.iter_errors(instance)
+
+    def _check(self, instance: Any) -> None:
+        if self._steps(instance) > MOST_STEPS:
+            raise InvalidSchemaError(
+                f"{self._what} cannot be checked for texts this long or this many: the patterns would take more than "
+                f"{MOST_STEPS:,} steps; use patterns that do not look around or back, or shorter texts"
+            )
 
 
 def _bounded(validator: Validator, by_depth: list[int], what: str) -> Validator:

@@ -42,7 +42,7 @@ class Journal:
         self._synced = clock()
         try:
             self._database = _connect(path)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise self._broken(error) from error
         try:
             self._claim(pipeline)
@@ -118,14 +118,15 @@ class Journal:
         except sqlite3.Error as error:
             raise self._broken(error) from error
 
-    def _broken(self, error: sqlite3.Error) -> StoreError:
+    def _broken(self, error: Exception) -> StoreError:
         return StoreError(f"the journal {str(self.path)!r} cannot be used: {error}")
 
 
 def _connect(path: Path | None) -> sqlite3.Connection:
     if path is None:
         return sqlite3.connect(":memory:", isolation_level=None)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.touch(mode=0o600)  # requests hold cookies and tokens; SQLite gives its log the rights of the file
     database = sqlite3.connect(path, isolation_level=None, timeout=0.2)
     try:
         database.execute("PRAGMA locking_mode = EXCLUSIVE")

@@ -70,10 +70,10 @@ def application_of(
         Places("uploads", settings.max_uploads, each=settings.max_uploads // 2),
         Readiness(readiness_parts(system)),
     )
-    mcp = _mcp_door(system)
+    mcp, refusals = _mcp_door(system), Refusals(system.recorder)
     routes: list[BaseRoute] = [
         *routes_of(rest.ENDPOINTS, service),
-        *routes_of(graphql.ENDPOINTS, graphql.Graphs(catalogue)),
+        *routes_of(graphql.ENDPOINTS, graphql.Graphs(catalogue, refusals)),
         *routes_of([openapi_endpoint(ENDPOINTS, __version__)], None),
         *([whole("/mcp", Role.RUNNER, body_first(mcp))] if mcp else ()),
         *help_routes(),
@@ -83,7 +83,7 @@ def application_of(
         routes,
         metrics,
         replace(limits, under_way=settings.max_connections, query=query),
-        refusals=Refusals(system.recorder),
+        refusals=refusals,
         log_requests=settings.log_requests,
         tracer=tracer or _installed_tracer(),
         lifespan=lambda _: _running(system, mcp),

@@ -75,5 +75,5 @@ TARGET = Target(
         b"\x01\x99", b"\0\0\0\xa0",
     ),
     _opened,
-    5000,
+    40_000,
 )  # fmt: skip

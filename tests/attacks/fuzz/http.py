@@ -121,6 +121,6 @@ TARGET = Target(
         b'"params"',
     ),
     _opened,
-    200,
+    400,
     shares=1,
 )  # fmt: skip

@@ -21,11 +21,14 @@ from toolcrib.core.errors import (
     ToolValidationError,
     UnavailableError,
 )
-from toolcrib.core.json import same
+from toolcrib.core.json import holds_more_values, same
 from toolcrib.core.schema import ArgumentCheck, JsonSchema, named_arguments
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Runner, Tool
 from toolcrib.define.function import is_async_callable
+
+_MAX_VALUES = 250_000
+"""In a result."""
 
 Credentials = Callable[[], Mapping[str, Any]]
 """Opens the credentials of the record that a tool was bound from, at the moment of a call; they are never kept."""
@@ -65,6 +68,12 @@ class BoundRunner(ABC):
             raise ToolTimeoutError(spec.name, seconds) from None
         except (UnavailableError, ToolValidationError) as error:
             raise ToolFailedError(spec.name, str(error), cause_type=type(error).__name__) from None
+
+
+def check_size(name: str, said: bytes) -> None:
+    """ToolFailedError if the JSON text that a tool answered with holds so many values that everybody would wait."""
+    if holds_more_values(said, _MAX_VALUES):
+        raise ToolFailedError(name, f"its result holds more than {_MAX_VALUES:,} values")
 
 
 def bound_tool(spec: ToolSpec, runner: BoundRunner, credentials: Credentials | None = None) -> Tool:

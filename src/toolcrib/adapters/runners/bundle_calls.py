@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from toolcrib.adapters.runners.bound import check_size
 from toolcrib.adapters.runners.box import Ended
 from toolcrib.core.errors import InvalidArgumentsError, ToolFailedError
-from toolcrib.core.json import holds_more_values, read_json, write_json
+from toolcrib.core.json import read_json, write_json
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.toolentry import spec_to_entry
 
@@ -21,8 +22,6 @@ _MAX_ARGUMENT_BYTES = 128 * 1024 - 1
 _MAX_LISTED = 20
 _MAX_KIND, _MAX_MESSAGE = 200, 4000
 """Letters of what a tool says of its failure."""
-_MAX_VALUES = 250_000
-"""In a result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +116,7 @@ def program_answer(name: str, ended: Ended) -> Any:
 
 def _read(name: str, said: bytes) -> Any:
     """The JSON value of a result, or ValueError."""
-    if holds_more_values(said, _MAX_VALUES):
-        raise ToolFailedError(name, f"its result holds more than {_MAX_VALUES:,} values")
+    check_size(name, said)
     return read_json(said)
 
 

@@ -19,12 +19,13 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.adapters.http import DEFAULT_MAX_BYTES, HttpCaller, Reply
-from toolcrib.adapters.runners.bound import BoundRunner, Credentials, open_credentials
+from toolcrib.adapters.runners.bound import BoundRunner, Credentials, check_size, open_credentials
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import MissingConfigError, ToolFailedError
 from toolcrib.core.tool import Tool
@@ -38,6 +39,9 @@ _OURS = frozenset(
     }
 )  # fmt: skip
 """Two names for one host would let whoever may reach the one ask for the other. To many servers ``_`` is ``-``."""
+_NAME = re.compile(r"[0-9A-Za-z!#$%&'*+.^_`|~-]+")
+_VALUE = re.compile("(?:[!-~](?:[ -~]*[!-~])?)?")
+"""What HTTP refuses is refused here: its own complaint quotes the value, and whoever runs the tool would read it."""
 
 
 @dataclass(eq=False)
@@ -89,8 +93,10 @@ def credential_headers(name: str, credentials: Mapping[str, Any]) -> dict[str, s
     elif "username" in credentials:
         pair = f"{credentials['username']}:{credentials.get('password', '')}"
         headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
-    if not all(f"{header}{value}".isascii() and f"{header}{value}".isprintable() for header, value in headers.items()):
-        raise MissingConfigError(f"a credential of {name!r} has characters that cannot stand in a header")
+    if not all(_NAME.fullmatch(header) and _VALUE.fullmatch(value) for header, value in headers.items()):
+        raise MissingConfigError(
+            f"a credential of {name!r} has characters that cannot stand in a header, or a blank at an end of it"
+        )
     return headers
 
 
@@ -103,10 +109,13 @@ def _result(name: str, reply: Reply) -> Any:
         raise ToolFailedError(name, f"its service answered with status {reply.status}: {reply.excerpt()}")
     if not reply.body:
         return None
-    kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
+    is_text = reply.headers.get("content-type", "").strip().lower().startswith("text/")
     try:
+        check_size(name, reply.body)
         return reply.json()
-    except ValueError:
-        if kind.startswith("text/"):
+    except (ToolFailedError, ValueError) as error:
+        if is_text:
             return reply.body.decode(errors="replace")
+        if isinstance(error, ToolFailedError):
+            raise
     raise ToolFailedError(name, "its service answered with something that is not JSON")

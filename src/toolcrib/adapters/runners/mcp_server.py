@@ -13,12 +13,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolcrib.adapters.http import DEFAULT_MAX_BYTES, HttpCaller
-from toolcrib.adapters.runners.bound import BoundRunner, Credentials, open_credentials
+from toolcrib.adapters.http import DEFAULT_MAX_BYTES, HttpCaller, Reply
+from toolcrib.adapters.runners.bound import BoundRunner, Credentials, check_size, open_credentials
 from toolcrib.adapters.runners.http_service import credential_headers
 from toolcrib.core.addresses import is_url
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import DeniedError, MissingDependencyError, ToolcribError, ToolFailedError
+from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 
 try:
@@ -28,6 +29,9 @@ try:
     from mcp_types import CallToolResult, TextContent
 except ImportError as error:
     raise MissingDependencyError("the MCP SDK", extra="mcp") from error
+
+_MAX_LINES = 10_000
+"""In an answer that comes as events. The SDK reads them all in one step, and may log a line for each."""
 
 
 @dataclass(eq=False)
@@ -48,19 +52,21 @@ class McpRunner(BoundRunner):
         async with self.deadline(spec) as seconds:
             headers = credential_headers(spec.name, await open_credentials(credentials))
             try:
-                async with self._client(spec.binding.mcp_server, headers, seconds) as client:
+                async with self._client(spec, headers, seconds) as client:
+                    client.session.validate_tool_result = _unjudged  # type: ignore[method-assign]
                     answer = await client.call_tool(spec.binding.mcp_tool or spec.name, arguments)
             except (MCPError, OSError, httpx2.HTTPError, ExceptionGroup) as error:
                 raise _failure(spec.name, error) from None
         return _value(spec.name, answer)
 
     @contextlib.asynccontextmanager
-    async def _client(self, target: str, headers: Mapping[str, str], seconds: float) -> AsyncIterator[Client]:
+    async def _client(self, spec: ToolSpec, headers: Mapping[str, str], seconds: float) -> AsyncIterator[Client]:
+        target = spec.binding.mcp_server
         if not is_url(target):
             async with Client(self._command(target)) as client:
                 yield client
             return
-        transport = _GuardedTransport(self.caller, seconds)
+        transport = _GuardedTransport(self.caller, spec.name, seconds)
         async with (
             httpx2.AsyncClient(transport=transport, headers=dict(headers), trust_env=False) as http,
             Client(streamable_http_client(target, http_client=http, terminate_on_close=False)) as client,
@@ -78,10 +84,14 @@ class McpRunner(BoundRunner):
 
 
 class _GuardedTransport(httpx2.AsyncBaseTransport):
-    """The SDK's requests through our caller. A tool call needs POST alone; the server's own stream is declined."""
+    """The SDK's requests through our caller. A tool call needs POST alone; the server's own stream is declined.
 
-    def __init__(self, caller: HttpCaller, seconds: float) -> None:
+    An answer that says it is compressed is not undone here either: little can become more than the machine holds.
+    """
+
+    def __init__(self, caller: HttpCaller, name: str, seconds: float) -> None:
         self._caller = caller
+        self._name = name
         self._seconds = seconds
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -96,7 +106,23 @@ class _GuardedTransport(httpx2.AsyncBaseTransport):
         reply = await self._caller.post(
             str(request.url), body, headers, seconds=self._seconds, max_bytes=DEFAULT_MAX_BYTES
         )
-        return httpx2.Response(reply.status, headers=dict(reply.headers), content=reply.body, request=request)
+        self._check(reply)
+        plain = {name: value for name, value in reply.headers.items() if name != "content-encoding"}
+        return httpx2.Response(reply.status, headers=plain, content=reply.body, request=request)
+
+    def _check(self, reply: Reply) -> None:
+        check_size(self._name, reply.body)
+        if "event-stream" in reply.headers.get("content-type", "").lower():
+            lines = reply.body.count(b"\n") + reply.body.count(b"\r")
+            if lines > _MAX_LINES:
+                raise ToolFailedError(self._name, f"its MCP server sent events of more than {_MAX_LINES:,} lines")
+
+
+async def _unjudged(name: str, result: CallToolResult) -> None:
+    """The SDK would judge a result by the schema that the server itself sends, whose patterns may run for ever.
+
+    What counts is the description in the catalogue, by which every call is checked.
+    """
 
 
 def _value(name: str, answer: CallToolResult) -> Any:

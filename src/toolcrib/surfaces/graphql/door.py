@@ -13,7 +13,7 @@ from starlette.responses import Response
 from toolcrib.calling.blocking import SCANS, in_thread
 from toolcrib.catalogue import Catalogue
 from toolcrib.catalogue.reading import CatalogueReader
-from toolcrib.core.errors import InvalidNameError, ToolNotFoundError
+from toolcrib.core.errors import DeniedError, InvalidNameError, ToolNotFoundError
 from toolcrib.core.names import check_name
 from toolcrib.core.roles import Role, require
 from toolcrib.formats.toolentry import document_to_entry
@@ -24,6 +24,7 @@ from toolcrib.surfaces.http.endpoints import Answered, Body, Endpoint, Parameter
 from toolcrib.surfaces.http.errors import RequestError
 from toolcrib.surfaces.http.pages import page
 from toolcrib.surfaces.http.problems import json_bytes, json_list
+from toolcrib.surfaces.http.refusals import Refusals
 
 _RESPONSE = "application/graphql-response+json"
 _PAGE = 100
@@ -35,11 +36,14 @@ class Graphs:
     """What the GraphQL endpoints work with."""
 
     catalogue: Catalogue
+    refusals: Refusals
 
 
 @dataclass(frozen=True, slots=True)
 class _EntryReader:
     seen: CatalogueReader
+    refused: list[tuple[str, DeniedError]]
+    """Tools that were asked for by name: a refusal is only a part of the answer here, and goes on record after it."""
 
     def query(self, where: dict[str, Any], limit: int, after: str | None) -> Iterator[dict[str, Any]]:
         cursor = check_name(after) if after else None
@@ -51,6 +55,9 @@ class _EntryReader:
             return document_to_entry(self.seen.entry(check_name(tool_id)).document)
         except (ToolNotFoundError, InvalidNameError):
             return None
+        except DeniedError as error:
+            self.refused.append((tool_id, error))
+            raise
 
 
 async def graphql_query(graphs: Graphs, request: Request) -> Response:
@@ -76,8 +83,10 @@ async def graphql_page(graphs: Graphs, request: Request) -> Response:
 async def _answer(graphs: Graphs, request: Request, body: object) -> Response:
     if isinstance(body, list):
         raise RequestError("one GraphQL request at a time, please; a list of them is not taken")
-    seen = graphs.catalogue.as_seen_by(parameters.principal(request))
-    has_data, content = await in_thread(SCANS, _answered, body, _EntryReader(seen))
+    reader = _EntryReader(graphs.catalogue.as_seen_by(parameters.principal(request)), [])
+    has_data, content = await in_thread(SCANS, _answered, body, reader)
+    for tool_id, refusal in reader.refused:
+        await graphs.refusals.record(request.scope, refusal, tool_id)
     modern = _RESPONSE in request.headers.get("accept", "")
     status = 400 if modern and not has_data else 200
     return Response(content, status, media_type=_RESPONSE if modern else "application/json")

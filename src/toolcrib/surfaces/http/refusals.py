@@ -30,8 +30,8 @@ class Refusals:
         self._effects = RateLimit(1.0, 100, clock)
         self._reads = RateLimit(1 / 60, 10, clock)
 
-    async def record(self, scope: Scope, error: Exception) -> None:
-        """Record ``error`` if it is a refusal that nobody else has recorded."""
+    async def record(self, scope: Scope, error: Exception, tool: str = "") -> None:
+        """Record ``error`` if it is a refusal that nobody else has recorded; ``tool`` is what the path does not say."""
         principal: Principal | None = scope.get(PRINCIPAL)
         action = scope.get(ACTION)
         if self._recorder is None or action is None or principal is None or not principal.may:
@@ -44,7 +44,8 @@ class Refusals:
             return
         method, path = scope[ROUTE]
         detail = with_rule(f"{method} {path}: {error}", error.rule)
-        await ask(HOUSEKEEPING, self._recorder, self._recorder.refuse, _tool(scope), action, principal.name, detail)
+        name = tool or _tool(scope)
+        await ask(HOUSEKEEPING, self._recorder, self._recorder.refuse, name, action, principal.name, detail)
 
 
 def _tool(scope: Scope) -> str:

@@ -94,7 +94,7 @@ async def _captchas(session: BrowserSession) -> tuple[list[Data], list[Data]]:
     returns="Whether there is a captcha, and for each its kind, site key, handle and whether it is solved",
 )
 async def detect_captcha(session: BrowserSession) -> Data:
-    """Look whether a captcha stands in the way."""
+    """Check the page for a captcha."""
     found, waiting = await _captchas(session)
     return {"present": bool(waiting), "captchas": found, "url": session.page.url}
 
