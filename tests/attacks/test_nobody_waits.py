@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import itertools
+import os
+import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -14,12 +16,13 @@ import httpx
 import pytest
 from pymongo import MongoClient
 from tests.adapters.stores.specs import tool as document_of
-from tests.support.receiver import Answer, Received, Receiver
+from tests.support.receiver import Answer, Received, Receiver, receiving
 from tests.support.stores import STORES
 from tests.support.waiting import PATIENCE, until, wait_until
 
-from toolcrib import Binding, ToolSpec, tool
+from toolcrib import Binding, Tool, ToolSpec, tool
 from toolcrib.bootstrap import System, open_store
+from toolcrib.bootstrap.binding import Binder
 from toolcrib.calling.blocking import READS, SCANS, WRITES, in_thread
 from toolcrib.calling.call import Calls
 from toolcrib.calling.places import CALLER
@@ -432,3 +435,40 @@ async def test_a_library_pays_nothing_for_budgets():
     """Nobody set limits, nobody is named: no budget, and no place in a line."""
     looked_at()
     assert await in_thread(READS, lambda: (BUDGET.get(), READS.places.busy)) == (None, 0)
+
+
+async def test_names_that_take_long_keep_no_other_callers_tools_from_their_services(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever publishes a tool chooses the name of its service, and how long its own name server takes to answer."""
+    look_up, go_on, waiting = socket.getaddrinfo, threading.Event(), []
+
+    def slow(host: Any, *words: Any, **options: Any) -> Any:
+        if str(host).endswith("slow.example"):
+            waiting.append(host)
+            go_on.wait()
+            raise socket.gaierror("no answer")
+        return look_up(host, *words, **options)
+
+    def service(name: str, url: str) -> Tool:
+        return bind(
+            ToolSpec(name=name, description="Asks.", binding=Binding(service_url=url), timeout_seconds=PATIENCE)
+        )
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    settings = load_settings({}).with_changes("test", allowed_addresses=["localhost", "*.slow.example"])
+    bind = Binder(settings, lambda: None, {}, ())  # type: ignore[arg-type,return-value]
+    CALLER.set("eve")
+    endless = [asyncio.create_task(service("slow", f"http://{n}.slow.example/").execute({})) for n in range(32)]
+    CALLER.set("ada")
+    try:
+        await until(lambda: len(waiting) >= min(8, (os.cpu_count() or 1) + 4))
+        with receiving() as receiver:
+            receiver.answer = lambda _: (200, {"Content-Type": "application/json"}, b"1")
+            assert await service("quick", receiver.url.replace("127.0.0.1", "localhost")).execute({}) == 1
+    finally:
+        go_on.set()
+        for call in endless:
+            call.cancel()
+        await asyncio.wait(endless)
+        bind.close()

@@ -2,12 +2,14 @@
 
 import asyncio
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from tests.support.misbehaving import (
 from tests.support.waiting import until, wait_until
 
 from toolcrib import OverloadedError, Tool, ToolFailedError, ToolTimeoutError, tool
+from toolcrib.calling.places import CALLER
 from toolcrib.calling.process import ProcessRunner
 from toolcrib.calling.wire import GarbledError, GaveUpError, Patience, Wire
 from toolcrib.calling.worker import HEADER
@@ -173,6 +176,51 @@ async def test_who_waits_for_a_process_longer_than_the_tool_may_take_is_told(tmp
         await task
     assert await in_process(runner, keeper).execute() in runner.workers()
     runner.close()
+
+
+@pytest.mark.parametrize("name", ["eve", ""], ids=["a caller", "nobody"])
+async def test_one_caller_leaves_half_of_the_processes_to_others(tmp_path: Path, name: str) -> None:
+    """Where nobody is named, in a program of its own, there is nobody to leave any to."""
+    runner = ProcessRunner(max_workers=4)
+
+    def hold(note: str) -> None:
+        """Never end."""
+        Path(note).touch()
+        threading.Event().wait()
+
+    CALLER.set(name)
+    notes = [tmp_path / str(n) for n in range(4)]
+    tasks = [asyncio.create_task(in_process(runner, hold).execute({"note": str(note)})) for note in notes]
+    CALLER.set("ada")
+    begun = 2 if name else 4
+    await until(lambda: sum(note.exists() for note in notes) == begun)
+    if name:
+        assert await in_process(runner, keeper).execute() in runner.workers()
+    assert sum(note.exists() for note in notes) == begun
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    runner.close()
+
+
+@pytest.fixture
+def many_files() -> Iterator[None]:
+    """More files are open than ``select`` knows, as with that many connections."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = max(soft, 4096)
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        pytest.skip(f"only {hard} files may be open here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    with ExitStack() as files:
+        for _ in range(1100):
+            files.enter_context(Path(os.devnull).open("rb"))
+        yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("many_files")
+async def test_a_caller_with_many_open_files_still_gets_its_answer(runner: ProcessRunner) -> None:
+    assert await in_process(runner, keeper).execute() in runner.workers()
 
 
 def test_nobody_who_reads_nothing_makes_the_sender_wait() -> None:

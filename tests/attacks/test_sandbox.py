@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import socket
 import struct
 import sys
@@ -15,13 +16,17 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.support.bundles import Bench, needs_wall
+from tests.support.waiting import until
 
 import toolcrib
+from toolcrib import AddressRules
 from toolcrib.adapters.runners.sandbox import Sandbox
 from toolcrib.adapters.runners.scratch import remove_tree
 from toolcrib.bootstrap.sandboxes import open_proxies
+from toolcrib.calling.places import CALLER
 from toolcrib.core.errors import DeniedError, ToolFailedError, ToolValidationError
 from toolcrib.settings import load_settings
+from toolcrib.toolsets.browser.guard import GuardProxy
 
 pytestmark = pytest.mark.usefixtures("namespaces")
 
@@ -146,16 +151,18 @@ async def test_calls_that_no_tool_needs_are_not_there(bench: Bench) -> None:
         "    'mount': (b'x', b'/', b'tmpfs', 0, None),\n"
         "    'chroot': (b'/',), 'umount2': (b'/proc', 2), 'process_vm_readv': (1, 0, 0, 0, 0, 0),\n"
         "    'swapon': (b'/', 0), 'acct': (b'/',), 'sethostname': (b'x', 1)}.items()}\n"
-        "for number in (425, 428, 435, 438):\n    said[number] = told('syscall', number, 0, 0, 0, 0)\n"
+        "for number in (425, 428, 435, 438, 447, 467):\n    said[number] = told('syscall', number, 0, 0, 0, 0)\n"
         "for family in (38, 17, 40, 44):\n"
         "    try:\n        socket.socket(family, socket.SOCK_RAW)\n"
         "    except OSError as error:\n        said[f'family {family}'] = errno.errorcode[error.errno]\n"
+        "    try:\n        socket.socketpair(family, socket.SOCK_DGRAM)\n"
+        "    except OSError as error:\n        said[f'pair of {family}'] = errno.errorcode[error.errno]\n"
         "try:\n    fcntl.ioctl(0, 0x5412, b'x')\n"
         "except OSError as error:\n    said['TIOCSTI'] = errno.errorcode[error.errno]\n"
         "return said"
     )
     said = await bench.python(body).execute({})
-    families = {f"family {number}": "EAFNOSUPPORT" for number in (38, 17, 40, 44)}
+    families = {f"{what} {number}": "EAFNOSUPPORT" for number in (38, 17, 40, 44) for what in ("family", "pair of")}
     assert {"435": "ENOSYS", **families}.items() <= said.items()
     assert {answer for name, answer in said.items() if name not in {"435", *families}} == {"EPERM"}
 
@@ -172,6 +179,13 @@ def test_the_filter_is_known_for_two_kinds_of_machine() -> None:
         assert steps[-1] == (6, 0, 0, 0x7FFF0000)
     with pytest.raises(OSError, match="not known"):
         seccomp.program("vax")
+
+
+async def test_a_crash_shows_nobody_what_was_in_memory(bench: Bench) -> None:
+    """A limit of 0 keeps a core from files alone: a program that the machine has set for them would get it, as root."""
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    body = "import resource\nreturn resource.getrlimit(resource.RLIMIT_CORE)"
+    assert await bench.python(body).execute({}) == ([0, 0] if hard == 0 else [1, 1])
 
 
 # The network of those who ask
@@ -236,6 +250,68 @@ async def test_the_service_itself_is_never_reached(make_bench: Callable[..., Ben
     for host in ("127.0.0.1", "127.1", "localhost", "[::1]", "0.0.0.0", "[::ffff:127.0.0.1]"):
         status, reason = await tool.execute({"url": f"http://{host}:{port}/"})
         assert (status, "is denied by the rule" in reason) == (403, True)
+
+
+async def test_nor_by_an_address_that_its_name_does_not_tell(
+    make_bench: Callable[..., Bench], website: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name of a machine often leads to loopback alone, and its other addresses may be allowed, or public."""
+    monkeypatch.setattr(socket, "gethostname", lambda: "localhost")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as route:
+        try:
+            route.connect(("192.0.2.1", 9))  # says nothing to anybody
+        except OSError as error:
+            pytest.skip(f"this machine has no address but loopback: {error}")
+        own = route.getsockname()[0]
+    port = urlsplit(website).port
+    bench = make_bench(proxies=proxies(allowed_addresses=["*"], port=port))
+    status, reason = await bench.python(FETCH, metadata={"network": True}).execute({"url": f"http://{own}:{port}/"})
+    assert (status, "is denied by the rule" in reason) == (403, True)
+
+
+async def test_names_that_take_long_keep_nobody_else_from_the_network(
+    make_bench: Callable[..., Bench], website: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look_up, go_on, waiting = socket.getaddrinfo, threading.Event(), []
+
+    def slow(host: Any, *words: Any, **options: Any) -> Any:
+        if str(host).endswith("slow.example"):
+            waiting.append(host)
+            go_on.wait()
+            raise socket.gaierror("no answer")
+        return look_up(host, *words, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    bench = make_bench(proxies=proxies(allowed_addresses=["localhost", "*.slow.example"]))
+    many = (
+        "import socket\nfrom urllib.parse import urlsplit\n"
+        "where = urlsplit(os.environ['http_proxy'])\n"
+        "asked = [socket.create_connection((where.hostname, where.port)) for _ in range(32)]\n"
+        "for n, one in enumerate(asked):\n"
+        "    one.sendall(f'CONNECT {n}.slow.example:443 HTTP/1.1\\r\\n\\r\\n'.encode())\n"
+        "time.sleep(600)"
+    )
+    CALLER.set("eve")
+    endless = asyncio.create_task(bench.python(many, metadata={"network": True}).execute({}))
+    CALLER.set("ada")
+    try:
+        await until(lambda: len(waiting) >= min(8, (os.cpu_count() or 1) + 4) or endless.done())
+        honest = bench.python(FETCH, metadata={"network": True})
+        assert await honest.execute({"url": website.replace("127.0.0.1", "localhost")}) == "hello"
+    finally:
+        go_on.set()
+        endless.cancel()
+        await asyncio.wait([endless])
+
+
+async def test_who_goes_away_while_a_way_out_opens_leaves_none() -> None:
+    listening, guard = socket.create_server(("127.0.0.1", 0)), GuardProxy(AddressRules())
+    opening = asyncio.create_task(guard.start(listening))
+    await asyncio.sleep(0)
+    opening.cancel()
+    await asyncio.wait([opening])
+    await guard.close()
+    assert listening.fileno() == -1
 
 
 async def test_who_asks_where_nobody_gets_it_is_told(make_bench: Callable[..., Bench]) -> None:

@@ -10,17 +10,22 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.bundles import FOREVER, LIMITS, Bench, needs_wall
 from tests.support.processes import running
-from tests.support.waiting import until, wait_until
+from tests.support.waiting import PATIENCE, until, wait_until
 
+from toolcrib import ToolContext
+from toolcrib.adapters.runners import sandbox
+from toolcrib.adapters.runners.box import Box
 from toolcrib.adapters.runners.sandbox import SandboxLimits
 from toolcrib.adapters.runners.scratch import Scratch, sweep
 from toolcrib.adapters.runners.unpacking import Unpacked
@@ -107,6 +112,89 @@ async def test_memory_of_an_output_is_bounded(bench: Bench) -> None:
         )
         with pytest.raises(ToolFailedError):
             await bench.python(body).execute({})
+
+
+async def test_who_waits_for_a_turn_takes_none_of_the_tools_places(make_bench: Callable[..., Bench]) -> None:
+    """One caller has one of four places, and one tool two: the caller's other calls wait, and nobody for them."""
+    bench, mark = make_bench(max_running=4), uuid.uuid4().hex
+    tool = bench.python(FOREVER.format(mark=mark) + "time.sleep(input_data['seconds'])")
+    endless = [asyncio.create_task(tool.execute({"seconds": 600}, context=ToolContext("eve"))) for _ in range(4)]
+    await until(lambda: running(mark))
+    assert await tool.execute({"seconds": 0}, context=ToolContext("ada")) is None
+    assert not any(run.done() for run in endless)
+    for run in endless:
+        run.cancel()
+    await asyncio.wait(endless)
+
+
+async def test_what_a_bundle_says_of_its_failure_is_bounded(bench: Bench) -> None:
+    """Also if it writes the answer itself: it is told in errors, which nobody expects to be as large as a result."""
+    body = (
+        "import json, socket\nlong = 'x' * 20_000\n"
+        "error = {'type': long, 'message': long, 'trace': long, 'missing': input_data['missing'] and long}\n"
+        "said = json.dumps({'error': error}).encode()\nfor fd in range(3, 256):\n"
+        "    try:\n        socket.socket(fileno=fd).sendall(len(said).to_bytes(8, 'big') + said)\n"
+        "    except OSError:\n        continue\n"
+        "os._exit(0)"
+    )
+    for missing in (False, True):
+        with pytest.raises(ToolFailedError) as failed:
+            await bench.python(body).execute({"missing": missing})
+        assert 100 < len(str(failed.value)) + sum(map(len, failed.value.__notes__)) < 10_000
+
+
+async def test_a_bundle_that_computes_stands_behind_the_service(bench: Bench) -> None:
+    body = (
+        "refused = []\n"
+        "for act, words in ((os.nice, (-1,)), (os.sched_setscheduler, (0, os.SCHED_FIFO, os.sched_param(1)))):\n"
+        "    try:\n        act(*words)\n    except PermissionError:\n        refused.append(act.__name__)\n"
+        "return [os.nice(0), refused]"
+    )
+    behind = min(19, os.nice(0) + 10)
+    assert await bench.python(body).execute({}) == [behind, ["nice", "sched_setscheduler"]]
+
+
+def used(bench: Bench) -> list[str]:
+    """The code that a box holds, as each does until it has ended and is buried."""
+    return [path.name for path in bench.cache_folder.iterdir() if not bench.cache.forget(path.name)]
+
+
+async def test_who_goes_away_twice_while_a_box_is_built_leaves_none(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, go_on, built = threading.Event(), threading.Event(), []
+
+    def build(*words: Any, **options: Any) -> Box:
+        asked.set()
+        assert go_on.wait(PATIENCE)
+        built.append(Box(*words, **options))  # it is held, so that only who ends it gives back what it holds
+        return built[0]
+
+    await asyncio.to_thread(bench.sandbox.walls)
+    monkeypatch.setattr(sandbox, "Box", build)
+    call = asyncio.create_task(bench.python("return 1").execute({}))
+    await until(asked.is_set)
+    for _ in range(2):
+        call.cancel()
+        await asyncio.sleep(0)
+    await asyncio.wait([call])
+    go_on.set()
+    await until(lambda: built and not used(bench))
+
+
+async def test_a_box_whose_way_out_cannot_be_opened_ends(make_bench: Callable[..., Bench]) -> None:
+    class Closed:
+        async def start(self, listening: socket.socket) -> None:
+            listening.close()
+            raise OSError("too many open files")
+
+        async def close(self) -> None: ...
+
+    bench = make_bench(proxies=lambda _: Closed())
+    with pytest.raises(OSError, match="too many open files") as failed:
+        await bench.python("return 1", metadata={"network": True}).execute({})
+    assert failed.value.__traceback__
+    assert used(bench) == []
 
 
 # Where walls are missing

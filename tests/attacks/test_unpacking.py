@@ -8,12 +8,15 @@ import subprocess
 import sys
 import threading
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.support.archives import SPEC, bundle, python_code, zipped
+from tests.support.bundles import Bench
 from tests.surfaces.http.running import RunningService
 
+from toolcrib import ToolContext
 from toolcrib.adapters.blobs import open_blobs
 from toolcrib.adapters.locks import FolderLock
 from toolcrib.adapters.runners.unpacking import BundleCache
@@ -103,6 +106,17 @@ def test_what_is_in_use_stays_and_others_wait(shelf: Shelf) -> None:
     with shelf.cache.lease(three) as lease:
         assert (lease.unpacked.path / "function.py").read_text() == "mark = 'three'\n"
     assert shelf.there() == {two, three}
+
+
+@pytest.mark.usefixtures("namespaces")
+async def test_what_only_waits_for_a_next_call_makes_room_too(make_bench: Callable[..., Bench], shelf: Shelf) -> None:
+    """Whoever runs large bundles one after the other would fill the cache with processes that are kept."""
+    bench = make_bench()
+    bench.runner.cache = shelf.cache
+    code = "class AgentSpaceV1Tool:\n    def __init__(self, *_): ...\n    def execute(self, _):\n        return 1\n"
+    for caller in ("eve", "eve", "ada", "bob"):
+        tool = bench.tool(zipped({"code/function.py": code, "code/data.bin": os.urandom(90_000)}))
+        assert await tool.execute({}, context=ToolContext(caller)) == 1
 
 
 def test_what_never_fits_is_said_so(shelf: Shelf) -> None:

@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from toolcrib.core.addresses import AddressRules, check_service_url
+from toolcrib.core.addresses import AddressRules, Lookup, check_service_url
 from toolcrib.core.errors import DeniedError, MissingDependencyError, SettingsError, UnavailableError
 from toolcrib.core.json import read_json
 
@@ -55,11 +55,12 @@ class HttpCaller:
     """GETs and POSTs from any thread and from any event loop.
 
     The connections live on an event loop of their own, so that a pool survives the caller's loop and a plain thread
-    gets the same deadline as a coroutine.
+    gets the same deadline as a coroutine. ``lookup`` finds the addresses of names, without one that event loop does.
     """
 
-    def __init__(self, rules: AddressRules) -> None:
+    def __init__(self, rules: AddressRules, lookup: Lookup | None = None) -> None:
         self._rules = rules
+        self._lookup = lookup
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -128,7 +129,7 @@ class HttpCaller:
         if self._pool is None:
             self._pool = httpcore.AsyncConnectionPool(
                 ssl_context=ssl.create_default_context(),
-                network_backend=_JudgedBackend(self._rules),
+                network_backend=_JudgedBackend(self._rules, self._lookup),
                 max_connections=100,
                 max_keepalive_connections=20,
                 keepalive_expiry=15,
@@ -162,8 +163,9 @@ def caller_to(url: str, what: str) -> HttpCaller:
 class _JudgedBackend(httpcore.AsyncNetworkBackend):
     """Connects to the addresses that the rules judged: no second look at the name."""
 
-    def __init__(self, rules: AddressRules) -> None:
+    def __init__(self, rules: AddressRules, lookup: Lookup | None) -> None:
         self._rules = rules
+        self._lookup = lookup
         self._sockets = cast(httpcore.AsyncNetworkBackend, httpcore.AnyIOBackend())
 
     async def connect_tcp(
@@ -174,7 +176,8 @@ class _JudgedBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        addresses = await self._rules.resolve(host, port, asyncio.get_running_loop().getaddrinfo)
+        lookup = self._lookup or asyncio.get_running_loop().getaddrinfo
+        addresses = await self._rules.resolve(host, port, lookup)
         failure: Exception = UnavailableError(f"{host!r} has no address")
         for address in addresses:
             try:

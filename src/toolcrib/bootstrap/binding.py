@@ -12,6 +12,7 @@ from toolcrib.adapters.runners.placed import placed_tool
 from toolcrib.adapters.runners.python_reference import listed_references, python_tool
 from toolcrib.adapters.runners.system_function import function_tool
 from toolcrib.bootstrap.local import shipped_names, shipped_tool
+from toolcrib.calling.blocking import look_up
 from toolcrib.calling.places import Places
 from toolcrib.core.addresses import AddressRules
 from toolcrib.core.errors import DeniedError, ToolValidationError, did_you_mean
@@ -123,7 +124,7 @@ class Binder:
     def _caller(self) -> HttpCaller:
         from toolcrib.adapters.http import HttpCaller
 
-        return HttpCaller(self._rules)
+        return HttpCaller(self._rules, look_up)
 
 
 def _shipped_tool(spec: ToolSpec, name: str, settings: Settings) -> Tool:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
 from contextlib import suppress
+from ipaddress import IPv6Address
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from toolcrib.calling.blocking import look_up
 from toolcrib.core.addresses import AddressRules
 from toolcrib.settings import Settings
 
@@ -35,7 +39,7 @@ def open_proxies(settings: Settings) -> Proxies | None:
     rules = AddressRules(
         settings.allowed_addresses, (*settings.denied_addresses, *own_addresses(settings)), public_only=True
     )
-    return lambda only: GuardProxy(rules, only=only, most=_MOST_CONNECTIONS)
+    return lambda only: GuardProxy(rules, only=only, most=_MOST_CONNECTIONS, lookup=look_up)
 
 
 def own_addresses(settings: Settings) -> list[str]:
@@ -44,9 +48,20 @@ def own_addresses(settings: Settings) -> list[str]:
     with suppress(OSError):
         name = socket.gethostname()
         hosts |= {_bracketed(str(entry[4][0]).partition("%")[0]) for entry in socket.getaddrinfo(name, None)}
+    hosts |= set(map(_bracketed, _addresses()))
     own = [f"{host}:{settings.port}" for host in sorted(hosts)]
     public = urlsplit(settings.public_url)
     return [*own, public.netloc] if public.netloc else own
+
+
+def _addresses() -> Iterator[str]:
+    """Those of this machine, as Linux lists them: its name need not lead to all of them."""
+    with suppress(OSError):
+        lines = Path("/proc/net/fib_trie").read_text("ascii").splitlines()
+        yield from (above.split()[-1] for above, line in pairwise(lines) if "host LOCAL" in line)
+    with suppress(OSError):
+        lines = Path("/proc/net/if_inet6").read_text("ascii").splitlines()
+        yield from (str(IPv6Address(bytes.fromhex(line.split()[0]))) for line in lines)
 
 
 def _bracketed(host: str) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -70,6 +71,8 @@ WRITES = Pool("writes", 16)
 """Changing the catalogue, with all that a change waits for: a policy service, the audit, the disk."""
 OUTSIDE = Pool("outside calls", 16)
 """Asking those whom nobody here answers for: a policy service, an issuer of keys, a bucket."""
+LOOKUPS = Pool("looking up names", 16)
+"""Finding the addresses of names that tools ask for: whoever made a name up may let its answer take long."""
 HOUSEKEEPING = Pool("housekeeping", 8, waiting=_NO_REFUSAL, queued=_NO_REFUSAL)
 """What is ours, short and never refused: the record of a call, a folder to be removed, the end of the service."""
 
@@ -88,6 +91,11 @@ async def in_thread(pool: Pool, function: Callable[P, T], /, *args: P.args, **kw
     except asyncio.CancelledError:
         budget.stop()  # nobody waits for the answer any more
         raise
+
+
+async def look_up(host: str, port: int) -> list[Any]:
+    """As the event loop's ``getaddrinfo``, whose threads one caller could take all."""
+    return await in_thread(LOOKUPS, socket.getaddrinfo, host, port)
 
 
 async def in_thread_of(threads: Executor, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -61,9 +61,11 @@ def _control(option: int, value: int) -> None:
 
 def _watched(child: int, life: int, wake: int) -> int:
     """The status of the child when it has ended, or 137 as soon as the caller has had enough."""
+    heard = select.poll()  # select knows only the first 1,024 files, and LIFE has the number that it has at the caller
+    heard.register(life, select.POLLIN)
+    heard.register(wake, select.POLLIN)
     while True:
-        ready, _, _ = select.select([life, wake], [], [])
-        if life in ready:
+        if life in {handle for handle, _ in heard.poll()}:
             return 128 + signal.SIGKILL
         if signal.SIGTERM in os.read(wake, 512):
             return 128 + signal.SIGKILL

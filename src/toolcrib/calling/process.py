@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import importlib
+import itertools
 import logging
 import os
 import pickle
@@ -37,7 +38,7 @@ from toolcrib.core.errors import InvalidArgumentsError, ToolFailedError, ToolTim
 from toolcrib.core.tool import Tool
 
 MAX_WORKERS = 4 * (os.cpu_count() or 1)
-"""How many processes work at once; further calls wait for one of them, caller by caller in turn."""
+"""How many processes work at once, half of them for one caller; further calls wait, caller by caller in turn."""
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 """What a tool may return, as a pickle."""
 
@@ -47,6 +48,8 @@ _KEEPER_SECONDS = 5.0
 _START_SECONDS = 60.0
 
 _log = logging.getLogger("toolcrib")
+_unnamed = itertools.count()
+"""Where no caller is named there is nobody to share with: each call stands for itself."""
 
 
 class Worker:
@@ -123,7 +126,7 @@ class ProcessRunner:
         max_idle: int = max(2, os.cpu_count() or 1),
         max_bytes: int = MAX_ANSWER_BYTES,
     ) -> None:
-        self._places = Places("worker processes", max_workers)
+        self._places = Places("worker processes", max_workers, each=max_workers // 2)
         self._idle: deque[Worker] = deque()
         self._max_idle = max_idle
         self._max_bytes = max_bytes
@@ -133,7 +136,7 @@ class ProcessRunner:
 
     async def __call__(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
         message = self._message(tool, tool.keywords(arguments, context))
-        caller = CALLER.get()
+        caller = CALLER.get() or f"call {next(_unnamed)}"
         await self._places.take_within(caller, tool.spec.timeout_seconds)
         cancelled = threading.Event()
         job = Job(partial(self._run, tool, message, cancelled))

@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import pytest
 from tests.support.archives import zipped
@@ -14,8 +15,11 @@ from tests.support.processes import running
 from tests.support.waiting import until
 
 from toolcrib import ToolContext, ToolRegistry
+from toolcrib.adapters.runners import bundle
+from toolcrib.adapters.runners.kept import KeptBoxes
 from toolcrib.adapters.runners.sandbox import SandboxLimits
 from toolcrib.adapters.runners.walls import NEEDED
+from toolcrib.calling.places import CALLER
 from toolcrib.core.errors import (
     DeniedError,
     InvalidArgumentsError,
@@ -206,6 +210,16 @@ async def test_a_process_is_kept_for_the_same_caller_alone(bench: Bench) -> None
     assert await bench.python(body, credentials={"key": "2"}).execute({}, context=ada) == 1
 
 
+async def test_two_callers_of_one_name_share_no_process(bench: Bench) -> None:
+    """A token and somebody with a JWT, or two addresses without either, may be called the same."""
+    tool = bench.python("global calls\ncalls = globals().get('calls', 0) + 1\nreturn calls")
+    answers = []
+    for caller in ("token:1", "jwt:ada", "token:1"):
+        CALLER.set(caller)
+        answers.append(await tool.execute({}, context=ToolContext("ada")))
+    assert answers == [1, 1, 2]
+
+
 @pytest.mark.parametrize(
     "trace",
     [
@@ -217,6 +231,15 @@ async def test_a_process_is_kept_for_the_same_caller_alone(bench: Bench) -> None
 )
 async def test_a_process_that_keeps_anything_of_a_call_is_not_kept(bench: Bench, trace: str) -> None:
     tool = bench.python(f"global calls\ncalls = globals().get('calls', 0) + 1\n{trace}\nreturn calls")
+    assert [await tool.execute({}) for _ in range(2)] == [1, 1]
+
+
+async def test_a_process_whose_rest_is_over_is_not_asked_again(
+    make_bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It lives for half a second more, and would end in the middle of the next call."""
+    monkeypatch.setattr(bundle, "KeptBoxes", partial(KeptBoxes, idle_seconds=0))
+    tool = make_bench().python("global calls\ncalls = globals().get('calls', 0) + 1\nreturn calls")
     assert [await tool.execute({}) for _ in range(2)] == [1, 1]
 
 

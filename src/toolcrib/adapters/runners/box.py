@@ -89,6 +89,7 @@ class Box:
         clock.truncate(mmap.PAGESIZE)
         self._clock = mmap.mmap(clock.fileno(), mmap.PAGESIZE)
         self._number = 0
+        self._rests_until = 0.0
         self._quick = False
         self.begin(deadline)
         with control, calls, clock, os.fdopen(life_end, "rb") as life:
@@ -134,6 +135,7 @@ class Box:
     def rest(self, deadline: float) -> None:
         """From now on nothing is asked; by ``deadline`` it is dead, if nothing is asked before."""
         self._number += 1
+        self._rests_until = deadline
         os.ftruncate(self._messages.fileno(), 0)
         _CLOCK.pack_into(self._clock, 0, deadline + _GRACE, self._number)
 
@@ -179,8 +181,8 @@ class Box:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether it lives and says nothing unasked."""
-        return not self._said.poll(0)
+        """Whether it lives, says nothing unasked, and is not about to end because its rest is over."""
+        return time.monotonic() < self._rests_until and not self._said.poll(0)
 
     @property
     def is_dead(self) -> bool:

@@ -11,6 +11,7 @@ A caller that sets ``command`` in the context's values reaches ``execute_command
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ from toolcrib.adapters.runners.bound import BoundRunner, Credentials, open_crede
 from toolcrib.adapters.runners.box import Box
 from toolcrib.adapters.runners.bundle_calls import BundleCall, how_it_ended, program_answer, python_answer
 from toolcrib.adapters.runners.kept import KeptBoxes
-from toolcrib.adapters.runners.network import Proxies, wanted
+from toolcrib.adapters.runners.network import Proxies, Proxy, wanted
 from toolcrib.adapters.runners.sandbox import Sandbox
 from toolcrib.adapters.runners.unpacking import BundleCache, Lease
 from toolcrib.adapters.runners.walls import Walls
@@ -56,8 +57,11 @@ class BundleRunner(BoundRunner):
     kept: int = 8
 
     def __post_init__(self) -> None:
-        self._of_caller = Places("bundles", self.max_running, each=self.max_running // 4)
-        self._of_tool = Places("runs of this bundle", 1000 * self.max_running, each=self.max_running // 2)
+        # Taken in this order: who waits for a later one must not hold what somebody else needs.
+        endless = 1000 * self.max_running
+        self._of_caller = Places("bundles of one caller", endless, each=self.max_running // 4)
+        self._of_tool = Places("runs of this bundle", endless, each=self.max_running // 2)
+        self._of_all = Places("bundles", self.max_running)
         self._boxes = KeptBoxes(self.kept)
 
     async def __call__(
@@ -74,30 +78,27 @@ class BundleRunner(BoundRunner):
         seconds = self.seconds_for(spec)
         deadline = time.monotonic() + seconds
         caller = CALLER.get() or context.principal
-        await self._take_place(spec.name, caller, deadline)
+        held: list[tuple[Places, str]] = []
         try:
+            await self._take_places(held, spec.name, caller, deadline)
             secrets = {} if credentials is None else await open_credentials(credentials)
             command = str(context.values.get("command", ""))
-            return await self._run(
-                BundleCall(spec, digest, context.principal, arguments, command, secrets, seconds, deadline)
-            )
+            who = caller, context.principal
+            return await self._run(BundleCall(spec, digest, who, arguments, command, secrets, seconds, deadline))
         finally:
-            self._of_caller.give_back(caller)
-            self._of_tool.give_back(spec.name)
+            for places, whose in held:
+                places.give_back(whose)
 
     def close(self) -> None:
         """End what is kept."""
         self._boxes.close()
 
-    async def _take_place(self, name: str, caller: str, deadline: float) -> None:
-        """Wait for a turn, but not beyond the deadline."""
+    async def _take_places(self, held: list[tuple[Places, str]], name: str, caller: str, deadline: float) -> None:
+        """Wait for a turn, but not beyond the deadline. What is ``held`` is to be given back, also if this fails."""
         try:
-            await self._of_tool.take_within(name, deadline - time.monotonic())
-            try:
-                await self._of_caller.take_within(caller, deadline - time.monotonic())
-            except BaseException:
-                self._of_tool.give_back(name)
-                raise
+            for places, whose in ((self._of_caller, caller), (self._of_tool, name), (self._of_all, caller)):
+                await places.take_within(whose, deadline - time.monotonic())
+                held.append((places, whose))
         except OverloadedError:
             raise ToolBusyError(
                 f"so many bundles are running that {name!r} had no turn before its deadline; try again later"
@@ -109,7 +110,7 @@ class BundleRunner(BoundRunner):
             box.begin(call.deadline)
             return await self._asked(box, call, call.next_question())
         try:
-            lease = await in_thread(OUTSIDE, self.cache.lease, call.digest)
+            lease = await self._leased(call.digest)
         except InvalidBundleError as error:
             raise ToolFailedError(call.spec.name, _first_line(error), cause_type=type(error).__name__) from None
         box, question = await self._started(call, lease, network=network is not None)
@@ -118,10 +119,19 @@ class BundleRunner(BoundRunner):
             return await self._asked(box, call, question)
         proxy = self.proxies(network)
         try:
-            await proxy.start(way_out)
+            await _started_for(box, proxy, way_out)
             return await self._asked(box, call, question)
         finally:
             await asyncio.shield(proxy.close())
+
+    async def _leased(self, digest: str) -> Lease:
+        """The code; if there is no room for it, those that only wait for a next call give up theirs."""
+        try:
+            return await in_thread(OUTSIDE, self.cache.lease, digest)
+        except OverloadedError:
+            if not await self._boxes.end_idle():
+                raise
+        return await in_thread(OUTSIDE, self.cache.lease, digest)
 
     async def _started(self, call: BundleCall, lease: Lease, *, network: bool) -> tuple[Box, bytes]:
         try:
@@ -182,6 +192,15 @@ class BundleRunner(BoundRunner):
 
     def _too_large(self, name: str) -> ToolFailedError:
         return ToolFailedError(name, f"its result is larger than {self.sandbox.limits.output_bytes:,} bytes")
+
+
+async def _started_for(box: Box, proxy: Proxy, way_out: socket.socket) -> None:
+    """If the proxy cannot be started nobody asks the box any more, so it ends."""
+    try:
+        await proxy.start(way_out)
+    except BaseException:
+        await asyncio.shield(box.end())
+        raise
 
 
 def _first_line(error: Exception) -> str:

@@ -20,15 +20,20 @@ from toolcrib.formats.toolentry import spec_to_entry
 _MAX_ARGUMENT_BYTES = 128 * 1024 - 1
 """What Linux takes as one argument of a command."""
 _MAX_LISTED = 20
+_MAX_KIND, _MAX_MESSAGE = 200, 4000
+"""Letters of what a tool says of its failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class BundleCall:
-    """One call of a bundle: what is asked, by whom, with what, and by when."""
+    """One call of a bundle: what is asked, by whom, with what, and by when.
+
+    Two callers may have the same name: ``caller`` tells both, and what else tells them apart.
+    """
 
     spec: ToolSpec
     digest: str
-    principal: str
+    caller: tuple[str, str]
     arguments: dict[str, Any]
     command: str
     secrets: Mapping[str, Any]
@@ -39,7 +44,7 @@ class BundleCall:
     def key(self) -> Hashable:
         """Calls of one key may be answered by one process, one after the other."""
         secrets = hashlib.sha256(json.dumps(self.secrets, sort_keys=True).encode()).digest() if self.secrets else b""
-        return self.digest, self.spec.digest, self.principal, secrets
+        return self.digest, self.spec.digest, self.caller, secrets
 
     def first_question(self) -> bytes:
         """For a Python bundle that has heard nothing yet."""
@@ -89,14 +94,14 @@ def python_answer(name: str, said: bytes, requirements: str) -> Answered:
     if not isinstance(answer, dict) or not isinstance(answer.get("error"), dict):
         raise ToolFailedError(name, "its process wrote something else than a result")
     raised = answer["error"]
-    kind, message = str(raised.get("type")), str(raised.get("message"))
+    kind, message = str(raised.get("type"))[:_MAX_KIND], str(raised.get("message"))[:_MAX_MESSAGE]
     reason = f"{kind}: {message}" if message else kind
     if raised.get("missing"):
         listed = ", ".join(islice(_requirements(requirements), _MAX_LISTED))
         listed = f"its requirements are: {listed:.500}" if listed else "it lists no requirements"
-        reason = f"the module {raised['missing']!r} is not installed for the service; {listed}"
+        reason = f"the module {str(raised['missing'])[:_MAX_KIND]!r} is not installed for the service; {listed}"
     failure = ToolFailedError(name, reason, cause_type=kind)
-    failure.add_note(f"In the tool's process:\n{raised.get('trace', '')}")
+    failure.add_note(f"In the tool's process:\n{str(raised.get('trace', ''))[-_MAX_MESSAGE:]}")
     raise failure
 
 

@@ -16,7 +16,8 @@ _BURIAL_SECONDS = 1.0
 class KeptBoxes:
     """At most ``most`` idle boxes, each for ``idle_seconds`` and none beyond ``oldest_seconds`` of life.
 
-    A box ends by itself when its time is over; here it is only buried. Only ``close`` waits for one to die.
+    A box ends by itself when its time is over; here it is only buried. Only ``end_idle`` and ``close`` wait for one to
+    die.
     """
 
     def __init__(self, most: int, idle_seconds: float = 30.0, oldest_seconds: float = 300.0) -> None:
@@ -52,6 +53,13 @@ class KeptBoxes:
             while len(self._idle) > self._most:
                 self._let_go(self._idle.pop(0)[1])
         self._bury_later(self._idle_seconds + _BURIAL_SECONDS)
+
+    async def end_idle(self) -> bool:
+        """Whether any was idle; dead when this returns."""
+        with self._lock:
+            idle, self._idle = [box for _, box in self._idle], []
+        await asyncio.shield(asyncio.gather(*(box.end() for box in idle)))
+        return bool(idle)
 
     def close(self) -> None:
         """End them all; dead when this returns."""

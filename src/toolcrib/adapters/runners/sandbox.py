@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -97,7 +97,7 @@ class Sandbox:
         try:
             box = await asyncio.shield(starting)
         except asyncio.CancelledError:
-            await (await starting).end()  # nobody else knows of it
+            await asyncio.shield(_end_when_started(starting))  # nobody else knows of it
             raise
         try:
             await box.ready(deadline)
@@ -196,3 +196,7 @@ class Sandbox:
             "scratch": "",
             "network": False,
         }
+
+
+async def _end_when_started(starting: Awaitable[Box]) -> None:
+    await (await starting).end()

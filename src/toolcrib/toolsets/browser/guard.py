@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
@@ -17,6 +17,7 @@ from toolcrib import AddressRules, DeniedError
 
 BROWSERS_OWN_HOST = "content-autofill.googleapis.com"
 """Asked by Chromium itself, which no switch prevents: refused always, and not worth telling."""
+Lookup = Callable[[str, int], Awaitable[Sequence[Any]]]
 _REFUSED = "x-toolcrib-refused"
 _HEAD_LIMIT = 256 * 1024
 _CHUNK = 64 * 1024
@@ -27,6 +28,7 @@ class GuardProxy:
     """An HTTP proxy for one session. ``on_refused(url, reason)`` hears of everything it turned away.
 
     What ``rules`` let through must be among what ``only`` lists too. Beyond ``most`` connections it hangs up.
+    ``lookup`` finds the addresses of a name; without one the event loop does, in threads that it has for everybody.
     """
 
     def __init__(
@@ -36,10 +38,12 @@ class GuardProxy:
         *,
         only: AddressRules | None = None,
         most: int = 1000,
+        lookup: Lookup | None = None,
     ) -> None:
         self._rules = rules
         self._only = only or AddressRules()
         self._most = most
+        self._lookup = lookup
         self._on_refused = on_refused
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -48,7 +52,8 @@ class GuardProxy:
     async def start(self, listening: socket.socket | None = None) -> None:
         """Serve on loopback, or at a socket that listens elsewhere, such as in another network namespace."""
         where: dict[str, Any] = {"host": "127.0.0.1", "port": 0} if listening is None else {"sock": listening}
-        self._server = await asyncio.start_server(self._accept, limit=_HEAD_LIMIT, **where)
+        self._server = await asyncio.start_server(self._accept, limit=_HEAD_LIMIT, start_serving=False, **where)
+        await self._server.start_serving()  # who is cancelled meanwhile has a server to close
         self.address = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def close(self) -> None:
@@ -111,7 +116,8 @@ class GuardProxy:
         if refusal := self._only.refusal(host, port):
             return [], refusal
         try:
-            return await self._rules.resolve(host, port, asyncio.get_running_loop().getaddrinfo), ""
+            lookup = self._lookup or asyncio.get_running_loop().getaddrinfo
+            return await self._rules.resolve(host, port, lookup), ""
         except DeniedError as error:
             return [], error.message
         except OSError:

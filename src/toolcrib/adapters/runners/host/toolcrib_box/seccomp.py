@@ -21,7 +21,7 @@ _TERMINAL_TRICKS = (0x5412, 0x541C)  # TIOCSTI and TIOCLINUX: typing into somebo
 _EVERYWHERE = {
     "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429,
     "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "pidfd_getfd": 438, "process_madvise": 440,
-    "mount_setattr": 442, "quotactl_fd": 443,
+    "mount_setattr": 442, "quotactl_fd": 443, "memfd_secret": 447, "open_tree_attr": 467,
 }  # fmt: skip
 _REFUSED = {
     "x86_64": {
@@ -47,8 +47,8 @@ _REFUSED = {
     },
 }  # fmt: skip
 _LOOKED_INTO = {
-    "x86_64": {"ioctl": 16, "socket": 41, "clone": 56, "clone3": 435},
-    "aarch64": {"ioctl": 29, "socket": 198, "clone": 220, "clone3": 435},
+    "x86_64": {"ioctl": 16, "socket": 41, "socketpair": 53, "clone": 56, "clone3": 435},
+    "aarch64": {"ioctl": 29, "socket": 198, "socketpair": 199, "clone": 220, "clone3": 435},
 }
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
@@ -80,7 +80,8 @@ def program(machine: str) -> bytes:
     tricks = [step for trick in _TERMINAL_TRICKS for step in _answered(_step(_EQUAL, trick, 0, 1), errno.EPERM)]
     steps += _of(looked_into["ioctl"], 1, tricks)
     families = [_step(_EQUAL, family, len(_FAMILIES) - at, 0) for at, family in enumerate(_FAMILIES)]
-    steps += _of(looked_into["socket"], 0, [*families, _step(_RETURN, _REFUSE | errno.EAFNOSUPPORT)])
+    for name in ("socket", "socketpair"):
+        steps += _of(looked_into[name], 0, [*families, _step(_RETURN, _REFUSE | errno.EAFNOSUPPORT)])
     return b"".join([*steps, _step(_RETURN, _ALLOW)])
 
 
