@@ -72,7 +72,7 @@ def find_defaults(schema: Mapping[str, Any]) -> Defaults:
                 for default in (inner["default"] for inner in behind if "default" in inner):
                     defaults.absent.setdefault(name, default)
                 defaults.inside.setdefault(name, []).append(of(member))
-            first, rest = _item_schemas(part)
+            first, rest = item_schemas(part)
             for position, item in enumerate(first):
                 defaults.inside.setdefault(position, []).extend([of(item)] if isinstance(item, Mapping) else [])
             if isinstance(rest, Mapping):
@@ -133,7 +133,7 @@ def properties(schema: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return {name: member for name, member in members.items() if isinstance(member, Mapping)}
 
 
-def _item_schemas(schema: Mapping[str, Any]) -> tuple[list[Any], Any]:
+def item_schemas(schema: Mapping[str, Any]) -> tuple[list[Any], Any]:
     """The schemas of an array's first items, and that of the rest; before 2020-12 a list of ``items`` said so."""
     items = schema.get("items")
     if isinstance(items, list):

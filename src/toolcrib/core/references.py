@@ -9,7 +9,8 @@ from urllib.parse import quote, urljoin
 
 from toolcrib.core.errors import InvalidSchemaError
 
-_NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"})
+NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"})
+"""What holds schemas by names."""
 _VALUES = frozenset({"const", "enum", "default", "examples"})
 """What holds values, which may look like schemas and are none."""
 _MAX_POINTER = 2000
@@ -65,7 +66,7 @@ def _parts(schema: Mapping[str, Any]) -> Iterator[tuple[Any, str, _Way]]:
         for keyword, value in part.items():
             if isinstance(value, list) and keyword not in _VALUES:
                 todo += ((inner, base, (way, (keyword, position))) for position, inner in enumerate(value))
-            elif isinstance(value, Mapping) and keyword in _NAMED:
+            elif isinstance(value, Mapping) and keyword in NAMED:
                 todo += ((inner, base, (way, (keyword, name))) for name, inner in value.items())
             elif keyword not in _VALUES:
                 todo.append((value, base, (way, (keyword,))))

@@ -10,17 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from toolcrib.core.defaults import item_schemas
 from toolcrib.core.json import MAX_DEPTH, lookup
-from toolcrib.core.references import with_pointers
+from toolcrib.core.references import NAMED, with_pointers
 
 CAP = 10**9
 """Costs are not counted further."""
 _MAX_COUNTED = 200_000
 """How many schemas are looked at, each once for each level; deeper values cost too much then."""
 
-_HERE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")
-_MEMBERS = ("patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames")
-_ITEMS = ("contains", "additionalItems", "unevaluatedItems")
+HERE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")
+"""Whose schemas are applied to the value itself."""
+MEMBERS = ("patternProperties", "additionalProperties", "unevaluatedProperties")
+"""To any of its members, or to all."""
+ITEMS = ("contains", "additionalItems", "unevaluatedItems")
+"""To any of its items; ``items`` too, if it is one schema."""
 _COMPARED = ("enum", "const")
 _SCALAR, _CONTAINER = 2, 20
 """What it costs to compare with a value, in times of what it costs to apply a schema."""
@@ -69,18 +73,21 @@ def size_and_depth(value: Any) -> tuple[int, int]:
 
 
 def characters(value: Any) -> int:
-    """How long all texts in a JSON value are together, with the names of members."""
-    found, todo = 0, [value]
+    """How long all texts in a JSON value are together."""
+    return sum(map(len, texts(value)))
+
+
+def texts(value: Any) -> Iterator[str]:
+    """The texts in a JSON value, with the names of members."""
+    todo = [value]
     while todo:
         one = todo.pop()
         if isinstance(one, str):
-            found += len(one)
+            yield one
         elif isinstance(one, dict):
-            found += sum(len(name) for name in one if isinstance(name, str))
-            todo += one.values()
+            todo += [*one, *one.values()]
         elif isinstance(one, list | tuple):
             todo += one
-    return found
 
 
 def _compared(value: Any) -> int:
@@ -119,28 +126,28 @@ def _parts(root: Mapping[str, Any], comparing: bool) -> list[_Part]:
     parts: list[_Part] = []
     while len(parts) < len(todo):
         schema = todo[len(parts)]
-        items = schema.get("items")
-        listed = items if isinstance(items, list) else schema.get("prefixItems", ())
         parts.append(
             _Part(
                 1 + sum(_compared(schema[keyword]) for keyword in _COMPARED if comparing and keyword in schema),
-                numbered([*_referred(schema, root, anchors), *_values(schema, _HERE)]),
-                (numbered(_values(schema, _MEMBERS)), numbered(_values(schema, ("properties",)))),
-                (numbered([*_values(schema, _ITEMS), items]), numbered(listed if isinstance(listed, list) else ())),
+                numbered([*_referred(schema, root, anchors), *schemas_under(schema, HERE)]),
+                (
+                    numbered(schemas_under(schema, (*MEMBERS, "propertyNames"))),
+                    numbered(schemas_under(schema, ("properties",))),
+                ),
+                (numbered([*schemas_under(schema, ITEMS), schema.get("items")]), numbered(item_schemas(schema)[0])),
             )
         )
     return parts
 
 
-def _values(schema: Mapping[str, Any], keywords: Iterable[str]) -> Iterator[Any]:
-    """The schemas under keywords, which hold one, a list or a mapping of them."""
+def schemas_under(schema: Mapping[str, Any], keywords: Iterable[str]) -> Iterator[Any]:
+    """The schemas that keywords hold: one, a list or a mapping of them."""
     for keyword in keywords:
         value = schema.get(keyword)
         if isinstance(value, list):
             yield from value
         elif isinstance(value, Mapping):
-            several = keyword in {"properties", "patternProperties", "dependentSchemas", "dependencies"}
-            yield from value.values() if several else (value,)
+            yield from value.values() if keyword in NAMED else (value,)
 
 
 def _referred(schema: Mapping[str, Any], root: Mapping[str, Any], anchors: Mapping[str, list[Any]]) -> Iterator[Any]:

@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 
 import jsonschema_rs
 
+from toolcrib.core.defaults import item_schemas
 from toolcrib.core.json import lookup
 from toolcrib.core.references import with_pointers
+from toolcrib.core.schema_cost import HERE, ITEMS, MEMBERS, schemas_under, texts
 
 BACKTRACKS = 10_000
 """How often a pattern may go back; after that it does not match."""
@@ -32,12 +34,6 @@ _LOOKS = re.compile(r"\(\?<?[=!]")
 _LOOKS_BACK = re.compile(r"\\(?:[1-9]|k<)")
 _KEEPS = re.compile(r"[*+?}]\+")
 """A repetition that gives nothing back. ECMAScript has none; the library takes them."""
-_REFERENCE = "$ref"
-_HERE = ("not", "if", "then", "else")
-_HERE_LISTED = ("allOf", "anyOf", "oneOf")
-_HERE_NAMED = ("dependentSchemas", "dependencies")
-_MEMBERS = ("additionalProperties", "unevaluatedProperties")
-_ITEMS = ("items", "contains", "additionalItems", "unevaluatedItems")
 
 _Where = tuple[Any, Any]
 """A schema and a value that it is applied to."""
@@ -81,7 +77,7 @@ class _Part(NamedTuple):
     members: list[Any]
     member_names: list[Any]
     items: list[Any]
-    listed: list[list[Any]]
+    first_items: list[Any]
 
 
 class _Walk:
@@ -117,22 +113,22 @@ class _Walk:
         return self._from_above(value) if self._may_be_anywhere else taken
 
     def _from_above(self, value: Any) -> int:
-        return sum(map(self.whole.of, _texts(value)))
+        return sum(map(self.whole.of, texts(value)))
 
     def _part(self, node: Any) -> _Part:
         part = self._parts.get(id(node))
         if part is None:
             pattern, named, own = node.get("pattern"), node.get("patternProperties"), node.get("properties")
-            listed = [node[one] for one in ("prefixItems", "items") if isinstance(node.get(one), list)]
+            first_items = item_schemas(node)[0]
             part = self._parts[id(node)] = _Part(
                 cost_of(pattern) if isinstance(pattern, str) else Cost(0),
                 _together(named) if isinstance(named, dict) else Cost(0),
-                self._those(_here(self._root, node)),
+                self._those([*schemas_under(node, HERE), lookup(self._root, node.get("$ref"))]),
                 {key: one for key, one in own.items() if id(one) in self._leading} if isinstance(own, dict) else {},
-                self._those(_members(node)),
+                self._those(schemas_under(node, MEMBERS)),
                 self._those([node.get("propertyNames")]),
-                self._those(node.get(keyword) for keyword in _ITEMS),
-                [schemas for schemas in listed if self._those(schemas)],
+                self._those([*schemas_under(node, ITEMS), node.get("items")]),
+                first_items if self._those(first_items) else [],
             )
         return part
 
@@ -151,20 +147,12 @@ def _applied(part: _Part, value: Any) -> Iterator[_Where]:
         yield from ((schema, key) for schema in part.member_names for key in value)
     elif isinstance(value, list | tuple):
         yield from ((schema, inner) for schema in part.items for inner in value)
-        for schemas in part.listed:
-            yield from (one for one in zip(schemas, value, strict=False) if isinstance(one[0], dict))
+        yield from (one for one in zip(part.first_items, value, strict=False) if isinstance(one[0], dict))
 
 
 def _together(patterns: Iterable[str]) -> Cost:
     costs = [cost_of(pattern) for pattern in patterns]
     return Cost(sum(cost.linear for cost in costs), sum(cost.square for cost in costs))
-
-
-def _members(node: Mapping[str, Any]) -> Iterator[Any]:
-    """What is applied to every member of an object, or may be."""
-    if isinstance(named := node.get("patternProperties"), dict):
-        yield from named.values()
-    yield from (node[keyword] for keyword in _MEMBERS if keyword in node)
 
 
 @lru_cache(4096)
@@ -181,29 +169,6 @@ def cost_of(pattern: str) -> Cost:
     return Cost(linear + looks * BACKTRACKS)
 
 
-def _texts(value: Any) -> Iterator[str]:
-    todo = [value]
-    while todo:
-        inner = todo.pop()
-        if isinstance(inner, str):
-            yield inner
-        elif isinstance(inner, dict):
-            todo += [*inner, *inner.values()]
-        elif isinstance(inner, list | tuple):
-            todo += inner
-
-
-def _here(root: Mapping[str, Any], node: Mapping[str, Any]) -> Iterator[Any]:
-    yield from (node[keyword] for keyword in _HERE if keyword in node)
-    for keyword in _HERE_LISTED:
-        if isinstance(listed := node.get(keyword), list):
-            yield from listed
-    for keyword in _HERE_NAMED:
-        if isinstance(named := node.get(keyword), dict):
-            yield from named.values()
-    yield lookup(root, node.get(_REFERENCE))
-
-
 def _leads(schema: Any, leading: set[int]) -> bool:
     """Whether there is a pattern in the schema; ``leading`` gets each part of it from which one can be reached."""
     inner = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
@@ -213,7 +178,7 @@ def _leads(schema: Any, leading: set[int]) -> bool:
         found = (
             found
             or isinstance(schema.get("pattern"), str)
-            or any(schema.get(one) for one in ("patternProperties", _REFERENCE))
+            or any(schema.get(one) for one in ("patternProperties", "$ref"))
         )
         if found:
             leading.add(id(schema))
