@@ -27,7 +27,7 @@ from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Runner, Tool
 from toolcrib.define.function import is_async_callable
 
-_MAX_VALUES = 250_000
+_MOST_VALUES = 250_000
 """In a result."""
 
 Credentials = Callable[[], Mapping[str, Any]]
@@ -70,10 +70,10 @@ class BoundRunner(ABC):
             raise ToolFailedError(spec.name, str(error), cause_type=type(error).__name__) from None
 
 
-def check_size(name: str, said: bytes) -> None:
+def check_values(name: str, said: bytes) -> None:
     """ToolFailedError if the JSON text that a tool answered with holds so many values that everybody would wait."""
-    if holds_more_values(said, _MAX_VALUES):
-        raise ToolFailedError(name, f"its result holds more than {_MAX_VALUES:,} values")
+    if holds_more_values(said, _MOST_VALUES):
+        raise ToolFailedError(name, f"its result holds more than {_MOST_VALUES:,} values")
 
 
 def bound_tool(spec: ToolSpec, runner: BoundRunner, credentials: Credentials | None = None) -> Tool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from toolcrib.adapters.runners.bound import check_size
+from toolcrib.adapters.runners.bound import check_values
 from toolcrib.adapters.runners.box import Ended
 from toolcrib.core.errors import InvalidArgumentsError, ToolFailedError
 from toolcrib.core.json import read_json, write_json
@@ -116,7 +116,7 @@ def program_answer(name: str, ended: Ended) -> Any:
 
 def _read(name: str, said: bytes) -> Any:
     """The JSON value of a result, or ValueError."""
-    check_size(name, said)
+    check_values(name, said)
     return read_json(said)
 
 

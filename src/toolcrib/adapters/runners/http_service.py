@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.adapters.http import DEFAULT_MAX_BYTES, HttpCaller, Reply
-from toolcrib.adapters.runners.bound import BoundRunner, Credentials, check_size, open_credentials
+from toolcrib.adapters.runners.bound import BoundRunner, Credentials, check_values, open_credentials
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import MissingConfigError, ToolFailedError
 from toolcrib.core.tool import Tool
@@ -111,7 +111,7 @@ def _result(name: str, reply: Reply) -> Any:
         return None
     is_text = reply.headers.get("content-type", "").strip().lower().startswith("text/")
     try:
-        check_size(name, reply.body)
+        check_values(name, reply.body)
         return reply.json()
     except (ToolFailedError, ValueError) as error:
         if is_text:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.adapters.http import DEFAULT_MAX_BYTES, HttpCaller, Reply
-from toolcrib.adapters.runners.bound import BoundRunner, Credentials, check_size, open_credentials
+from toolcrib.adapters.runners.bound import BoundRunner, Credentials, check_values, open_credentials
 from toolcrib.adapters.runners.http_service import credential_headers
 from toolcrib.core.addresses import is_url
 from toolcrib.core.context import ToolContext
@@ -111,7 +111,7 @@ class _GuardedTransport(httpx2.AsyncBaseTransport):
         return httpx2.Response(reply.status, headers=plain, content=reply.body, request=request)
 
     def _check(self, reply: Reply) -> None:
-        check_size(self._name, reply.body)
+        check_values(self._name, reply.body)
         if "event-stream" in reply.headers.get("content-type", "").lower():
             lines = reply.body.count(b"\n") + reply.body.count(b"\r")
             if lines > _MAX_LINES:
