@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from toolcrib.core.errors import Exit
-from toolcrib.surfaces.cli.invocation import JsonOption, StoreOption, example, invocation
+from toolcrib.surfaces.cli.invocation import JsonOption, LimitOption, StoreOption, example, invocation
 from toolcrib.surfaces.cli.output import complain, print_json, print_table
 from toolcrib.surfaces.wording import counted
 
@@ -24,7 +24,7 @@ def list_events(
     ctx: typer.Context,
     tool: Annotated[str, typer.Option("--tool", metavar="NAME", help="Only about this tool.", show_default=False)] = "",
     who: Annotated[str, typer.Option("--who", metavar="WHO", help="Only by this caller.", show_default=False)] = "",
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="How many at most.", min=1)] = 100,
+    limit: LimitOption = 100,
     store: StoreOption = "",
     as_json: JsonOption = False,
 ) -> None:

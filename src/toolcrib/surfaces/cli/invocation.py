@@ -28,6 +28,7 @@ StoreOption = Annotated[
         show_default=False,
     ),
 ]
+LimitOption = Annotated[int, typer.Option("--limit", metavar="N", help="How many at most.", min=1)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON, also on a terminal.", show_default=False)]
 
 BRAIN_SCHEME = "brain:"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolcrib.core.errors import Exit
-from toolcrib.surfaces.cli.invocation import JsonOption, StoreOption, example, invocation
+from toolcrib.surfaces.cli.invocation import JsonOption, LimitOption, StoreOption, example, invocation
 from toolcrib.surfaces.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def revoke_token(
 
 def outbox(
     ctx: typer.Context,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="How many at most.", min=1)] = 100,
+    limit: LimitOption = 100,
     store: StoreOption = "",
     as_json: JsonOption = False,
 ) -> None:
