@@ -27,8 +27,6 @@ from toolcrib.surfaces.http.problems import json_bytes, json_list
 from toolcrib.surfaces.http.refusals import Refusals
 
 _RESPONSE = "application/graphql-response+json"
-_PAGE = 100
-"""So many whole tools are held at a time; of the others only what was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ class _EntryReader:
 
     def query(self, where: dict[str, Any], limit: int, after: str | None) -> Iterator[dict[str, Any]]:
         cursor = check_name(after) if after else None
-        found = self.seen.entries(parameters.entry_filter(where), after=cursor, page=min(limit, _PAGE))
+        found = self.seen.entries(parameters.entry_filter(where), after=cursor, page=min(limit, parameters.MOST_HELD))
         return (document_to_entry(entry.document) for entry in islice(found, limit))
 
     def get(self, tool_id: str) -> dict[str, Any] | None:

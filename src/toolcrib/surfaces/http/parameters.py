@@ -14,6 +14,8 @@ from toolcrib.surfaces.http.gate import PRINCIPAL
 
 DEFAULT_LIMIT = 1000
 MAX_LIMIT = 10_000
+MOST_HELD = 100
+"""Whole tools of one page at a time; of the others only what is sent."""
 _MAX_TEXT = 1000
 
 

@@ -18,9 +18,6 @@ from toolcrib.surfaces.http import parameters
 from toolcrib.surfaces.http.problems import json_answer, json_list
 from toolcrib.surfaces.rest.service import Service
 
-_HELD = 100
-"""So many whole tools are held at a time; of the others only what is sent."""
-
 
 def entry_answer(entry: Entry) -> Response:
     return json_answer(document_to_entry(entry.document), headers={"etag": f'"{entry.etag}"'})
@@ -63,6 +60,6 @@ def _page(seen: CatalogueReader, where: object, limit: int, cursor: str | None) 
             last = entry.name
             yield document_to_entry(entry.document)
 
-    found = seen.entries(parameters.entry_filter(where), after=cursor, page=min(limit + 1, _HELD))
+    found = seen.entries(parameters.entry_filter(where), after=cursor, page=min(limit + 1, parameters.MOST_HELD))
     content = json_list(shown())
     return content, last if next(found, None) is not None else None
