@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from toolcrib.adapters.jwks import ALGORITHMS, FetchedKeys, ListedKeys, Times, parse_keys
 from toolcrib.core.errors import MissingDependencyError, SettingsError, UnauthenticatedError
 from toolcrib.core.json import read_json
-from toolcrib.core.roles import Principal
+from toolcrib.core.roles import LONGEST_NAME, Principal
 
 try:
     import jwt
@@ -83,7 +83,8 @@ class JwtBearer:
         subject = claims["sub"]
         if not isinstance(subject, str) or not subject:
             raise UnauthenticatedError("the bearer token has no subject", rule="jwt")
-        principal = Principal(subject[:256], _roles(claims, rules.role_claim), f"jwt:{subject[:256]}")
+        name = subject[:LONGEST_NAME]
+        principal = Principal(name, _roles(claims, rules.role_claim), f"jwt:{name}")
         if not principal.may:
             raise UnauthenticatedError(
                 f"the bearer token's claim {rules.role_claim!r} names no role of this service", rule="jwt"

@@ -34,7 +34,7 @@ from toolcrib.core.errors import (
     ToolValidationError,
 )
 from toolcrib.core.limits import Action
-from toolcrib.core.roles import Principal, Who
+from toolcrib.core.roles import LONGEST_NAME, Principal, Who
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.core.versions import broken_by
@@ -44,7 +44,6 @@ _T = TypeVar("_T")
 Bind = Callable[[ToolSpec, Callable[[], Mapping[str, Any]] | None], Tool]
 """Makes a spec runnable, with what opens the credentials of the record that it was read from; None if it has none."""
 _TRIES = 20
-_LONGEST_OWNER = 256
 _MOST_BOUND = 1000
 
 
@@ -238,8 +237,10 @@ class Catalogue(CatalogueReader):
 
     def give(self, name: str, owner: str, *, principal: Who = "") -> Entry:
         """Make somebody the owner of a tool, by the name that a door knows them by; empty: the operator."""
-        if len(owner) > _LONGEST_OWNER or not (owner or "-").isprintable():
-            raise ToolValidationError(f"{owner!r:.80} is not the name of an owner; use up to 256 printable characters")
+        if len(owner) > LONGEST_NAME or not (owner or "-").isprintable():
+            raise ToolValidationError(
+                f"{owner!r:.80} is not the name of an owner; use up to {LONGEST_NAME} printable characters"
+            )
 
         def give_once() -> Entry:
             record = self._record(name)

@@ -31,6 +31,8 @@ class Role(StrEnum):
 
 
 ROLE_NAMES = "'reader', 'runner', 'publisher' or 'admin'"
+LONGEST_NAME = 256
+"""Of a principal, and so of an owner."""
 
 
 def known_roles(names: Collection[str]) -> tuple[Role, ...]:
