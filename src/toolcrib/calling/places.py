@@ -47,7 +47,7 @@ class _Ticket:
 class Places:
     """``most`` at once in all and ``each`` for one caller; ``waiting`` may wait in all, and ``queued`` of one caller.
 
-    ``what`` names the places in the refusal, as in "all places for reads are taken".
+    ``what`` names the places in a refusal, as in "too many requests wait for reads already".
     """
 
     def __init__(

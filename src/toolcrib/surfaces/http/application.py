@@ -37,8 +37,7 @@ class Application:
 
     ``under_way`` are the clients, by address and port, whose request is being answered. One caller may have half of
     the requests with a body: what takes long has one. What there is only so much of is shared by those whom the gate
-    lets in. Reads that go well are logged only with
-    ``log_requests``; a request becomes a span only with a ``tracer``.
+    lets in. Reads that go well are logged only with ``log_requests``; a request becomes a span only with a ``tracer``.
     """
 
     def __init__(
@@ -129,7 +128,7 @@ class _Exchange:
             if self._body is None:
                 await self._application.router(scope, self._receive, self.send)
             else:
-                await self._take_in(scope[PRINCIPAL].key)
+                await self._take_in(principal.key)
         except Exception as error:
             if self.status:
                 raise  # the answer has begun: all that is left is to break the connection
