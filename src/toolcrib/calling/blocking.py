@@ -70,7 +70,7 @@ so more threads would only make the short reads beside them wait."""
 WRITES = Pool("writes", 16)
 """Changing the catalogue, with all that a change waits for: a policy service, the audit, the disk."""
 OUTSIDE = Pool("outside calls", 16)
-"""Asking those whom nobody here answers for: a policy service, an issuer of keys, a bucket."""
+"""Asking those whom nobody here answers for: a policy service about a run, a bucket."""
 LOOKUPS = Pool("looking up names", 16)
 """Finding the addresses of names that tools ask for: whoever made a name up may let its answer take long."""
 HOUSEKEEPING = Pool("housekeeping", 8, waiting=_NO_REFUSAL, queued=_NO_REFUSAL)
