@@ -1,6 +1,9 @@
 """A service to attack: the real one, credentials required, on the stores that an organisation runs it on."""
 
 import json
+import os
+import socket
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -90,3 +93,35 @@ def attacked(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Attacke
     target = Attacked(RunningService(tmp_path, auth="required", store=store))
     yield target
     target.close()
+
+
+class SlowNames:
+    """Names below ``slow.example`` have no answer until :meth:`answer`."""
+
+    def __init__(self) -> None:
+        self._look_up = socket.getaddrinfo
+        self._asked: list[str] = []
+        self._may_answer = threading.Event()
+
+    @property
+    def fill_the_loop(self) -> bool:
+        """Whether as many are asked for as an event loop has threads of its own, or as one caller may."""
+        return len(self._asked) >= min(8, (os.cpu_count() or 1) + 4)
+
+    def answer(self) -> None:
+        self._may_answer.set()
+
+    def __call__(self, host: Any, *words: Any, **options: Any) -> Any:
+        if str(host).endswith("slow.example"):
+            self._asked.append(host)
+            self._may_answer.wait()
+            raise socket.gaierror("no answer")
+        return self._look_up(host, *words, **options)
+
+
+@pytest.fixture
+def slow_names(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowNames]:
+    names = SlowNames()
+    monkeypatch.setattr(socket, "getaddrinfo", names)
+    yield names
+    names.answer()

@@ -3,8 +3,6 @@
 import asyncio
 import contextlib
 import itertools
-import os
-import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -16,6 +14,7 @@ import httpx
 import pytest
 from pymongo import MongoClient
 from tests.adapters.stores.specs import tool as document_of
+from tests.attacks.conftest import SlowNames
 from tests.support.receiver import Answer, Received, Receiver, receiving
 from tests.support.stores import STORES
 from tests.support.waiting import PATIENCE, until, wait_until
@@ -438,36 +437,27 @@ async def test_a_library_pays_nothing_for_budgets():
 
 
 async def test_names_that_take_long_keep_no_other_callers_tools_from_their_services(
-    monkeypatch: pytest.MonkeyPatch,
+    slow_names: SlowNames,
 ) -> None:
     """Whoever publishes a tool chooses the name of its service, and how long its own name server takes to answer."""
-    look_up, go_on, waiting = socket.getaddrinfo, threading.Event(), []
-
-    def slow(host: Any, *words: Any, **options: Any) -> Any:
-        if str(host).endswith("slow.example"):
-            waiting.append(host)
-            go_on.wait()
-            raise socket.gaierror("no answer")
-        return look_up(host, *words, **options)
 
     def service(name: str, url: str) -> Tool:
         return bind(
             ToolSpec(name=name, description="Asks.", binding=Binding(service_url=url), timeout_seconds=PATIENCE)
         )
 
-    monkeypatch.setattr(socket, "getaddrinfo", slow)
     settings = load_settings({}).with_changes("test", allowed_addresses=["localhost", "*.slow.example"])
     bind = Binder(settings, lambda: None, {}, ())  # type: ignore[arg-type,return-value]
     CALLER.set("eve")
     endless = [asyncio.create_task(service("slow", f"http://{n}.slow.example/").execute({})) for n in range(32)]
     CALLER.set("ada")
     try:
-        await until(lambda: len(waiting) >= min(8, (os.cpu_count() or 1) + 4))
+        await until(lambda: slow_names.fill_the_loop)
         with receiving() as receiver:
             receiver.answer = lambda _: (200, {"Content-Type": "application/json"}, b"1")
             assert await service("quick", receiver.url.replace("127.0.0.1", "localhost")).execute({}) == 1
     finally:
-        go_on.set()
+        slow_names.answer()
         for call in endless:
             call.cancel()
         await asyncio.wait(endless)

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from tests.attacks.conftest import SlowNames
 from tests.support.bundles import Bench, needs_wall
 from tests.support.waiting import until
 
@@ -270,18 +271,8 @@ async def test_nor_by_an_address_that_its_name_does_not_tell(
 
 
 async def test_names_that_take_long_keep_nobody_else_from_the_network(
-    make_bench: Callable[..., Bench], website: str, monkeypatch: pytest.MonkeyPatch
+    make_bench: Callable[..., Bench], website: str, slow_names: SlowNames
 ) -> None:
-    look_up, go_on, waiting = socket.getaddrinfo, threading.Event(), []
-
-    def slow(host: Any, *words: Any, **options: Any) -> Any:
-        if str(host).endswith("slow.example"):
-            waiting.append(host)
-            go_on.wait()
-            raise socket.gaierror("no answer")
-        return look_up(host, *words, **options)
-
-    monkeypatch.setattr(socket, "getaddrinfo", slow)
     bench = make_bench(proxies=proxies(allowed_addresses=["localhost", "*.slow.example"]))
     many = (
         "import socket\nfrom urllib.parse import urlsplit\n"
@@ -295,11 +286,11 @@ async def test_names_that_take_long_keep_nobody_else_from_the_network(
     endless = asyncio.create_task(bench.python(many, metadata={"network": True}).execute({}))
     CALLER.set("ada")
     try:
-        await until(lambda: len(waiting) >= min(8, (os.cpu_count() or 1) + 4) or endless.done())
+        await until(lambda: slow_names.fill_the_loop or endless.done())
         honest = bench.python(FETCH, metadata={"network": True})
         assert await honest.execute({"url": website.replace("127.0.0.1", "localhost")}) == "hello"
     finally:
-        go_on.set()
+        slow_names.answer()
         endless.cancel()
         await asyncio.wait([endless])
 
