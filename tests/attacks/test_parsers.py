@@ -22,7 +22,7 @@ from toolcrib.core.evolution import breaking_changes
 from toolcrib.core.query import parse
 from toolcrib.core.ranking import terms_of
 from toolcrib.core.references import with_pointers
-from toolcrib.core.schema import ArgumentCheck, Kept, OutputCheck, compile_schema
+from toolcrib.core.schema import ArgumentCheck, Compiled, Kept, OutputCheck, compile_schema
 from toolcrib.core.schema_cost import CAP, costs, size_and_depth
 from toolcrib.core.versions import parse_version
 from toolcrib.formats import signature, tool_instructions
@@ -170,11 +170,17 @@ def test_values_to_compare_with_count_as_cost() -> None:
     assert ArgumentCheck(object_of(a=countries), "honest")({"a": ["country 249"] * 20_000})
 
 
+def test_a_refusal_names_no_other_tool_that_has_the_same_schema() -> None:
+    for tool in ("secret", "mine"):
+        with pytest.raises(InvalidSchemaError, match=f"the parameters of '{tool}' cannot be checked"):
+            ArgumentCheck(referring(30), tool)({"a": 1})
+
+
 def test_schemas_are_forgotten_before_they_fill_the_memory() -> None:
-    kept, validator = Kept(most=10, most_characters=1000), compile_schema({})
+    kept, compiled = Kept(most=10, most_characters=1000), Compiled(None, {}, "{}", None)
     counts = []
     for number in range(8):
-        kept.keep(f"{number}" * 300, validator)
+        kept.keep(f"{number}" * 300, compiled)
         counts.append(len(kept))
     assert counts == [1, 2, 3, 1, 2, 3, 1, 2]
 

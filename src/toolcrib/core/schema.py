@@ -62,38 +62,36 @@ def compile_schema(schema: object, what: str = "the schema") -> Validator:
         text = json.dumps(schema, sort_keys=True, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidSchemaError(f"{what} is not a JSON Schema: {error}") from None
-    validator = _kept.get(text)
-    if validator is None:
+    compiled = _kept.get(text)
+    if compiled is None:
         try:
             if not is_plain(text):
                 check_json(schema)
-            validator = _compile(dict(schema) if isinstance(schema, Mapping) else schema, text, what)
+            compiled = _compile(dict(schema) if isinstance(schema, Mapping) else schema, text)
         except ValueError as error:
             raise InvalidSchemaError(f"{what} is not a JSON Schema: {_schema_complaint(error)}") from None
-        _kept.keep(text, validator)
-    return validator
+        _kept.keep(text, compiled)
+    return _Bounded(compiled, what)
 
 
 @dataclass
-class _Bounded:
-    """A validator that refuses values that would keep it busy for too long; no other thread runs meanwhile."""
+class Compiled:
+    """The library's validator of a schema, and what it costs to use: the same for whoever has that schema."""
 
     validator: Any
     schema: Mapping[str, Any] | bool
-    what: str
-    is_costly: bool
-    """Whether the cost must be counted; else the text is so short that it tells enough."""
-    length: int
-    """Of the schema as a text."""
+    text: str
+    """Of the schema."""
     matching: Callable[[Any], int] | None
     """How many steps the patterns take for a value; None if there are none."""
 
     @cached_property
     def by_depth(self) -> list[int]:
         """What a check costs, for each depth of the value; counted only once there is something to be checked."""
-        if isinstance(self.schema, Mapping) and self.is_costly:
-            return costs(self.schema)
-        return [self.length // 4]  # no part is shorter
+        tells_enough = len(self.text) <= _MAX_CHEAP and not _COSTLY.search(self.text)
+        if tells_enough or not isinstance(self.schema, Mapping):
+            return [len(self.text) // 4]  # no part is shorter
+        return costs(self.schema)
 
     @cached_property
     def to_tell(self) -> list[int]:
@@ -105,33 +103,42 @@ class _Bounded:
         """Whether it is for every value."""
         return self.by_depth[-1] <= _CHEAP_STEPS and self.matching is None
 
+
+@dataclass(frozen=True, slots=True)
+class _Bounded:
+    """A validator that refuses values that would keep it busy for too long; no other thread runs meanwhile."""
+
+    compiled: Compiled
+    what: str
+
     def is_valid(self, instance: Any, /) -> bool:
-        if _steps(instance, self.by_depth) > _MAX_STEPS:
+        if _steps(instance, self.compiled.by_depth) > _MAX_STEPS:
             raise InvalidSchemaError(
                 f"{self.what} cannot be checked for a value this large or this deep: references and alternatives "
                 f"would take more than {_MAX_STEPS:,} steps; use fewer of them, or a smaller value"
             )
         self._check_texts(instance)
-        return bool(self.validator.is_valid(instance))
+        return bool(self.compiled.validator.is_valid(instance))
 
     def iter_errors(self, instance: Any, /) -> Iterable[jsonschema_rs.ValidationError]:
         """What does not fit: the first of it alone if to tell all would take long."""
         self._check_texts(instance)
-        steps = _steps(instance, self.to_tell)
+        steps = _steps(instance, self.compiled.to_tell)
         if steps <= _MAX_EXPLAINED and steps * (steps + characters(instance)) <= _MAX_TOLD:
-            return cast(Iterable[jsonschema_rs.ValidationError], self.validator.iter_errors(instance))
-        if steps > _MAX_STEPS or _BRANCHES.search(json.dumps(self.schema)):
+            return cast(Iterable[jsonschema_rs.ValidationError], self.compiled.validator.iter_errors(instance))
+        if steps > _MAX_STEPS or _BRANCHES.search(self.compiled.text):
             raise InvalidSchemaError(
                 f"{self.what} do not take the value; it is too large or they have too many alternatives to say why"
             )
         try:
-            self.validator.validate(instance)
+            self.compiled.validator.validate(instance)
         except jsonschema_rs.ValidationError as error:
             return (error,)
         return ()
 
     def _check_texts(self, instance: Any) -> None:
-        if self.matching is not None and self.matching(instance) > MOST_STEPS:
+        matching = self.compiled.matching
+        if matching is not None and matching(instance) > MOST_STEPS:
             raise InvalidSchemaError(
                 f"{self.what} cannot be checked for texts this long or this many: the patterns would take more than "
                 f"{MOST_STEPS:,} steps; use patterns that do not look around or back, or shorter texts"
@@ -145,45 +152,44 @@ def _steps(instance: Any, by_depth: list[int]) -> int:
 
 def _quickest(validator: Validator) -> Callable[[Any], bool]:
     """What says whether a value fits: the library itself if that is cheap for every value."""
-    if isinstance(validator, _Bounded) and validator.is_cheap:
-        return cast(Callable[[Any], bool], validator.validator.is_valid)
+    if isinstance(validator, _Bounded) and validator.compiled.is_cheap:
+        return cast(Callable[[Any], bool], validator.compiled.validator.is_valid)
     return validator.is_valid
 
 
 class Kept:
-    """Validators by the text of their schema: so many, and of texts so long all together. Then it begins anew."""
+    """Compiled schemas by their text: so many, and of texts so long all together. Then it begins anew."""
 
     def __init__(self, most: int = 16_384, most_characters: int = 32_000_000) -> None:
         self._most = most
         self._most_characters = most_characters
-        self._validators: dict[str, Validator] = {}
+        self._compiled: dict[str, Compiled] = {}
         self._characters = 0
 
     def __len__(self) -> int:
-        return len(self._validators)
+        return len(self._compiled)
 
-    def get(self, text: str) -> Validator | None:
-        return self._validators.get(text)
+    def get(self, text: str) -> Compiled | None:
+        return self._compiled.get(text)
 
-    def keep(self, text: str, validator: Validator) -> None:
-        if len(self._validators) >= self._most or self._characters + len(text) > self._most_characters:
-            self._validators.clear()
+    def keep(self, text: str, compiled: Compiled) -> None:
+        if len(self._compiled) >= self._most or self._characters + len(text) > self._most_characters:
+            self._compiled.clear()
             self._characters = 0
-        self._validators[text] = validator
+        self._compiled[text] = compiled
         self._characters += len(text)
 
 
 _kept = Kept()
 
 
-def _compile(schema: dict[str, Any] | bool, text: str, what: str) -> Validator:
+def _compile(schema: dict[str, Any] | bool, text: str) -> Compiled:
     dialect = _DIALECTS[dialect_of(schema) if isinstance(schema, dict) else _NEWEST]
     patterned = json.loads(text) if _MATCHES.search(text) else {}
     if compiled_size(patterned) > MOST_COMPILED:
         raise ValueError("its patterns take too much memory together; use fewer, or shorter repetitions")
     validator = dialect(schema, pattern_options=_PATTERNS, offline=True)
-    is_costly = len(text) > _MAX_CHEAP or _COSTLY.search(text) is not None
-    return _Bounded(validator, schema, what, is_costly, len(text), pattern_steps(patterned))
+    return Compiled(validator, schema, text, pattern_steps(patterned))
 
 
 def dialect_of(schema: Mapping[str, Any]) -> str:
