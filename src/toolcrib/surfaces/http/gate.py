@@ -137,7 +137,7 @@ class Gate:
         return principal
 
     async def _failed(self, address: str, error: UnauthenticatedError | UnavailableError) -> None:
-        """Who comes too often with what is no credential, or cannot be judged, has his answer late, and sends less."""
+        """Who comes too often with what is no credential, or cannot be judged, has each answer late, and sends less."""
         try:
             self._failures.take(address)
         except RateLimitedError:
