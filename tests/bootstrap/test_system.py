@@ -6,6 +6,7 @@ import pytest
 
 from toolcrib import Binding, DeniedError, SafetyLevel, ToolSpec, open_catalogue, tool
 from toolcrib.bootstrap import System, open_system
+from toolcrib.bootstrap.sandboxes import own_places
 from toolcrib.calling.call import Unbound
 from toolcrib.core.errors import SettingsError, StoreError
 from toolcrib.core.query import ALL
@@ -122,3 +123,17 @@ def test_a_tool_that_is_only_described_or_not_there_says_so(system: System) -> N
         with pytest.raises(KeyError, match="did you mean 'firefox'"):
             system.find_tool("firefix")
         assert system.find_tool("goto").spec.name == "goto"
+
+
+def test_what_is_kept_outside_of_the_data_folder_is_hidden_from_bundles_too(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    own = [tmp_path / name for name in ("tools.db", "tools.db-wal", "tools.audit.db", "tools.audit.db-wal")]
+    for path in own:
+        path.touch()
+    (tmp_path / "code").mkdir()
+    hidden = own_places(settings.with_changes("test", store="sqlite:///~/tools.db", blobs="file:///~/code"))
+    assert set(hidden) >= {*own, tmp_path / "code", settings.data_folder}
+    elsewhere = {"store": "mongodb://db/x", "blobs": "s3://x", "env_file": str(tmp_path / ".env")}
+    assert own_places(settings.with_changes("test", **elsewhere)) == [settings.data_folder]

@@ -9,10 +9,13 @@ from ipaddress import IPv6Address
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
+from toolcrib.adapters.files import file_path
+from toolcrib.bootstrap.stores import audit_file
 from toolcrib.calling.blocking import look_up
 from toolcrib.core.addresses import AddressRules
+from toolcrib.core.errors import SettingsError
 from toolcrib.settings import Settings
 
 if TYPE_CHECKING:
@@ -70,10 +73,17 @@ def _bracketed(host: str) -> str:
 
 def own_places(settings: Settings) -> list[Path]:
     """What is the service's own on this machine's disk: no bundle sees it, even in a folder that they all see."""
-    files = [Path(unquote(urlsplit(url).path)) for url in (settings.store_url, settings.blobs_url)]
-    files += [Path(settings.env_file).expanduser(), *_configured(settings)]
+    files = [*_kept(settings), Path(settings.env_file).expanduser(), *_configured(settings)]
     beside = [other for file in files if file.is_file() for other in file.parent.glob(f"{file.name}*")]
     return [settings.data_folder, *(file for file in files if file.is_dir() and file != Path("/")), *beside]
+
+
+def _kept(settings: Settings) -> Iterator[Path]:
+    """The store with its audit, and the blobs, where they are on this machine's disk."""
+    with suppress(SettingsError):
+        yield from (file_path(settings.store_url), audit_file(settings.store_url))
+    with suppress(SettingsError):
+        yield file_path(settings.blobs_url, "folder")
 
 
 def _configured(settings: Settings) -> list[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
@@ -94,7 +95,12 @@ def open_audit(store_url: str) -> AuditLog:
         case "json" | "sqlite" | "brain":
             from toolcrib.adapters.audit.sqlite import SqliteAudit
 
-            return SqliteAudit(file_path(store_url).with_suffix(".audit.db"))
+            return SqliteAudit(audit_file(store_url))
+
+
+def audit_file(store_url: str) -> Path:
+    """Where the audit of a store in a file is; SettingsError if it is in none."""
+    return file_path(store_url).with_suffix(".audit.db")
 
 
 def open_tokens(settings: Settings) -> Tokens:
