@@ -82,7 +82,7 @@ class _Bounded:
     schema: Mapping[str, Any] | bool
     what: str
     is_costly: bool
-    """Whether the cost must be counted; else the text is so short that it tells enough."""
+    """Whether the cost must be counted; else the text is so short that it tells enough of values that are not large."""
     length: int
     """Of the schema as a text."""
     matching: Callable[[Any], int] | None
@@ -91,9 +91,11 @@ class _Bounded:
     @cached_property
     def by_depth(self) -> list[int]:
         """What a check costs, for each depth of the value; counted only once there is something to be checked."""
-        if isinstance(self.schema, Mapping) and self.is_costly:
-            return costs(self.schema)
-        return [self.length // 4]  # no part is shorter
+        return self.counted if self.is_costly else [self.length // 4]  # no part is shorter
+
+    @cached_property
+    def counted(self) -> list[int]:
+        return costs(self.schema) if isinstance(self.schema, Mapping) else [1]
 
     @cached_property
     def to_tell(self) -> list[int]:
@@ -106,7 +108,7 @@ class _Bounded:
         return self.by_depth[-1] <= _CHEAP_STEPS and self.matching is None
 
     def is_valid(self, instance: Any, /) -> bool:
-        if _steps(instance, self.by_depth) > _MAX_STEPS:
+        if _steps(instance, self.by_depth) > _MAX_STEPS and _steps(instance, self.counted) > _MAX_STEPS:
             raise InvalidSchemaError(
                 f"{self.what} cannot be checked for a value this large or this deep: references and alternatives "
                 f"would take more than {_MAX_STEPS:,} steps; use fewer of them, or a smaller value"
