@@ -80,6 +80,7 @@ def slow(number: int) -> str:
         ({"type": "string", "pattern": AGAIN}, "a" * 4000),
         ({"type": "string", "pattern": r"^(?=(a*))\1*$"}, "a" * 4000),
         ({"type": "string", "pattern": "x(?!y)"}, "a" * 40_000),
+        ({"type": "string", "pattern": "(?x)(?:a #[\n(?=a*$))*$ #]"}, "a" * 4000),
         ({"type": "string", "pattern": "[ab]*a[ab]{2000}c"}, "ab" * 40_000),
         ({"type": "array", "items": {"anyOf": [{"pattern": SLOW}, True]}}, [slow(number) for number in range(300)]),
         ({"type": "array", "items": {"$ref": "#/$defs/x"}}, [slow(number) for number in range(300)]),
@@ -111,6 +112,13 @@ def test_no_pattern_keeps_a_check_busy(schema: Schema, value: Any) -> None:
         (r"^(['\"]).*\1$", "'quoted'", True),
         ("^[a-z ]+$", "x" * 2_000_000, True),
         ("^[a-z ]+$", "x" * 2_000 + "!", False),
+        (r"\S", "x" * 3_000_000, True),
+        (r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", "x" * 500_000, False),
+        (
+            r"^[\w.!#$%&'*+/=?^`{|}~-]+@[a-z](?:[a-z-]{0,61}[a-z])?(?:\.[a-z](?:[a-z-]{0,61}[a-z])?)*$",
+            "a@b.c" * 999,
+            False,
+        ),
     ],
 )
 def test_what_people_write_is_checked_as_ever(pattern: str, text: str, fits: bool) -> None:
@@ -166,8 +174,16 @@ def test_values_to_compare_with_count_as_cost() -> None:
     assert check({"a": [[1], [1999]]})
     with pytest.raises(InvalidSchemaError, match="cannot be checked for a value this large"):
         check({"a": [[1999]] * 2000})
-    countries = {"items": {"enum": [f"country {number}" for number in range(250)]}}
-    assert ArgumentCheck(object_of(a=countries), "honest")({"a": ["country 249"] * 20_000})
+    with pytest.raises(InvalidSchemaError, match="cannot be checked for a value this large"):
+        ArgumentCheck(object_of(a={"items": {"enum": [*range(300)]}}), "evil")({"a": [0.5] * 20_000})
+    countries = {"items": {"enum": [f"country {number}" for number in range(3000)]}}
+    assert ArgumentCheck(object_of(a=countries), "honest")({"a": ["country 2999"] * 20_000})
+
+
+def test_many_rows_of_a_few_columns_are_checked() -> None:
+    columns = {f"column{number}": {"type": ["integer", "null"]} for number in range(10)}
+    row = {**object_of(**columns), "required": [*columns], "additionalProperties": False}
+    OutputCheck({"type": "array", "items": row}, "honest")([dict.fromkeys(columns, 1)] * 20_000)
 
 
 def test_a_refusal_names_no_other_tool_that_has_the_same_schema() -> None:

@@ -212,6 +212,15 @@ def test_the_settings_know_the_secrets(tmp_path: Path) -> None:
     assert (settings.secrets("A"), settings.secrets("B")) == ("1", "2")
 
 
-def test_the_first_releases_list_of_modules_leads_to_that_of_tools(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"no setting 'python_modules' .*; did you mean 'python_tools'\?"):
-        load(tmp_path, TOOLCRIB_PYTHON_MODULES="os")
+@pytest.mark.parametrize(
+    ("variable", "way_out"),
+    [
+        ("TOOLCRIB_PYTHON_MODULES", "list each tool as package.module:attribute in 'python_tools'"),
+        ("TOOLCRIB_BUNDLE_USER", "each run of a bundle has a user id of its own; take it out"),
+    ],
+)
+def test_a_setting_of_the_first_release_that_is_gone_says_what_is_there_instead(
+    tmp_path: Path, variable: str, way_out: str
+) -> None:
+    with pytest.raises(SettingsError, match=rf"there is no setting .* \({variable}\); it is gone.*{way_out}"):
+        load(tmp_path, **{variable: "os"})

@@ -89,9 +89,12 @@ class Compiled:
     def by_depth(self) -> list[int]:
         """What a check costs, for each depth of the value; counted only once there is something to be checked."""
         tells_enough = len(self.text) <= _MAX_CHEAP and not _COSTLY.search(self.text)
-        if tells_enough or not isinstance(self.schema, Mapping):
-            return [len(self.text) // 4]  # no part is shorter
-        return costs(self.schema)
+        return [len(self.text) // 4] if tells_enough else self.counted  # no part is shorter
+
+    @cached_property
+    def counted(self) -> list[int]:
+        """The same, counted: the length of a text tells too much of what is applied to large values."""
+        return costs(self.schema) if isinstance(self.schema, Mapping) else [1]
 
     @cached_property
     def to_tell(self) -> list[int]:
@@ -112,7 +115,10 @@ class _Bounded:
     what: str
 
     def is_valid(self, instance: Any, /) -> bool:
-        if _steps(instance, self.compiled.by_depth) > _MAX_STEPS:
+        if (
+            _steps(instance, self.compiled.by_depth) > _MAX_STEPS
+            and _steps(instance, self.compiled.counted) > _MAX_STEPS
+        ):
             raise InvalidSchemaError(
                 f"{self.what} cannot be checked for a value this large or this deep: references and alternatives "
                 f"would take more than {_MAX_STEPS:,} steps; use fewer of them, or a smaller value"

@@ -8,8 +8,10 @@ so often at most, but each time over all of the text, or over all of it at each 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import jsonschema_rs
@@ -25,15 +27,17 @@ MOST_STEPS = 100_000_000
 """A tenth of a second or two."""
 MOST_COMPILED = 100_000_000
 _MOST_VISITS = 100_000
-_SIZES = (1 << 10, 1 << 13, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 10 << 20)
+_SIZES = (*(quarters << power for power in range(7, 20) for quarters in (4, 5, 6, 7)), 1 << 22, 10 << 20)
 """Bytes of a compiled pattern; the last is as many as the library takes."""
-_UNKNOWN = (1 << 22) + 1
+_UNKNOWN = _SIZES[-1] + 1
 """The size of what is no pattern without its looks."""
 _LEAST_BYTES, _BYTES_A_STEP = 20_000, 32
+_FEW, _STEPS_OF_FEW = 8, 16
+"""A pattern of so few parts has so few states that the library finds nearly each next one in a table."""
 _LOOKS = re.compile(r"\(\?<?[=!]")
 _LOOKS_BACK = re.compile(r"\\(?:[1-9]|k<)")
-_KEEPS = re.compile(r"[*+?}]\+")
-"""A repetition that gives nothing back. ECMAScript has none; the library takes them."""
+_HAS_COMMENTS = re.compile(r"\(\?[a-zA-Z]*x")
+"""What stands in a comment would be taken for parts of the pattern, and the rest of it for parts of a class."""
 
 _Where = tuple[Any, Any]
 """A schema and a value that it is applied to."""
@@ -159,10 +163,11 @@ def _together(patterns: Iterable[str]) -> Cost:
 def cost_of(pattern: str) -> Cost:
     """What it costs to try a pattern."""
     size = _size(pattern)
-    linear = size // _BYTES_A_STEP
     parts = _TOKEN.findall(pattern)
+    linear = max(1, size // _BYTES_A_STEP) if not _has_few(parts) else _STEPS_OF_FEW
     looks = sum(map(_looks, parts))
-    if size == _UNKNOWN or _LOOKS_BACK.search(pattern) or _KEEPS.search(pattern) or _looks_within(parts):
+    backtracks = _LOOKS_BACK.search(pattern) or _HAS_COMMENTS.search(pattern) or _keeps(parts)
+    if size == _UNKNOWN or backtracks or _looks_within(parts):
         return Cost(linear, BACKTRACKS)
     if not looks or _looks_first(parts):
         return Cost(linear * (1 + looks))
@@ -203,7 +208,8 @@ def _patterns(schema: Any) -> Iterator[str]:
 def _size(pattern: str) -> int:
     """About how many bytes the compiled pattern takes, told without what looks around or back."""
     plain = _LOOKS_BACK.sub("", _LOOKS.sub("(?:", pattern))
-    return next((size for size in _SIZES if _compiles(plain, size)), _UNKNOWN)
+    first = bisect_left(_SIZES, True, key=partial(_compiles, plain))
+    return _SIZES[first] if first < len(_SIZES) else _UNKNOWN
 
 
 def _compiles(pattern: str, size: int) -> bool:
@@ -212,6 +218,15 @@ def _compiles(pattern: str, size: int) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _has_few(parts: list[str]) -> bool:
+    return "{" not in parts and sum(part not in "^$()|*+?:" for part in parts) <= _FEW
+
+
+def _keeps(parts: list[str]) -> bool:
+    """Whether a repetition gives nothing back. ECMAScript has none; the library takes them."""
+    return any(part in "*+?}" and after == "+" for part, after in pairwise(parts))
 
 
 def _looks(part: str) -> bool:

@@ -280,6 +280,10 @@ def _described() -> Iterable[Description]:
 
 
 _DESCRIPTIONS = {one.name: one for one in _described()}
+_GONE = {
+    "bundle_user": "it is gone: each run of a bundle has a user id of its own; take it out",
+    "python_modules": "it is gone; list each tool as package.module:attribute in 'python_tools'",
+}
 
 
 def _merged(ranked: Sequence[SourcedValues], environ: Mapping[str, str]) -> Settings:
@@ -287,7 +291,7 @@ def _merged(ranked: Sequence[SourcedValues], environ: Mapping[str, str]) -> Sett
     sources = {name: where for _, wheres in reversed(ranked) for name, where in wheres.items()}
     unknown = next((name for name in sources if name not in _DESCRIPTIONS), None)
     if unknown is not None:
-        hint = did_you_mean(unknown, _DESCRIPTIONS)
+        hint = f"; {_GONE[unknown]}" if unknown in _GONE else did_you_mean(unknown, _DESCRIPTIONS)
         raise SettingsError(f"there is no setting {unknown!r} ({sources[unknown]}){hint}")
     given = [InitSettingsSource(Settings, dict(values)) for values, _ in ranked]
     known = InitSettingsSource(Settings, {"sources": sources, "environ": environ})

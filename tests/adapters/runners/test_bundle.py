@@ -200,6 +200,21 @@ async def test_there_is_no_network(bench: Bench) -> None:
     assert await bench.python(body).execute({}) in {errno.ENETUNREACH, errno.EACCES}  # Landlock says the other
 
 
+@pytest.mark.parametrize(
+    "reached", ["socket.create_connection(('203.0.113.1', 80), 1)", "socket.getaddrinfo('example.com', 80)"]
+)
+async def test_who_misses_the_network_is_told_how_to_ask_for_it(bench: Bench, reached: str) -> None:
+    """Bundles of the first release had one without asking."""
+    with pytest.raises(ToolFailedError, match=r'a bundle has a network only if .* \{"network": true\}'):
+        await bench.python(f"import socket\nreturn {reached}").execute({})
+
+
+async def test_who_may_not_read_a_file_is_told_nothing_of_the_network(bench: Bench) -> None:
+    with pytest.raises(ToolFailedError) as raised:
+        await bench.python("raise PermissionError(13, 'Permission denied', '/etc/shadow')").execute({})
+    assert "network" not in str(raised.value)
+
+
 async def test_a_process_is_kept_for_the_same_caller_alone(bench: Bench) -> None:
     body = "global calls\ncalls = globals().get('calls', 0) + 1\nreturn calls"
     tool = bench.python(body)

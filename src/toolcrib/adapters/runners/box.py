@@ -78,7 +78,7 @@ class Box:
         self._way_out: socket.socket | None = None
         self._group = group
         self._on_end = on_end
-        self._has_way_out: bool = order["network"]
+        self.has_way_out: bool = order["network"]
         self._output_limit: int = order["limits"]["output_bytes"]
         self._control, control = socket.socketpair()
         self._calls, calls = socket.socketpair()
@@ -125,7 +125,7 @@ class Box:
     @property
     def reusable(self) -> bool:
         """Whether it may be asked again: a program ends with its answer, and a way out belongs to one call."""
-        return self.unpacked.kind == "python" and not self._has_way_out
+        return self.unpacked.kind == "python" and not self.has_way_out
 
     def begin(self, deadline: float) -> None:
         """From now on something is asked, which must be over by ``deadline``."""
@@ -148,7 +148,7 @@ class Box:
         if "wall" in said:
             raise WallDownError(said["wall"], said["reason"])
         self.walls = tuple(said["walls"])
-        if self._has_way_out:  # it was sent before the walls were told
+        if self.has_way_out:  # it was sent before the walls were told
             _, handles, _, _ = socket.recv_fds(self._control, 1, 1)
             self._way_out = socket.socket(fileno=handles[0])
 

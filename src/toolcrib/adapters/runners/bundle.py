@@ -18,7 +18,13 @@ from typing import Any
 
 from toolcrib.adapters.runners.bound import BoundRunner, Credentials, open_credentials
 from toolcrib.adapters.runners.box import Box
-from toolcrib.adapters.runners.bundle_calls import BundleCall, how_it_ended, program_answer, python_answer
+from toolcrib.adapters.runners.bundle_calls import (
+    BundleCall,
+    how_it_ended,
+    program_answer,
+    python_answer,
+    without_network,
+)
 from toolcrib.adapters.runners.kept import KeptBoxes
 from toolcrib.adapters.runners.network import Proxies, Proxy, wanted
 from toolcrib.adapters.runners.sandbox import Sandbox
@@ -158,8 +164,10 @@ class BundleRunner(BoundRunner):
                 value, keep = await self._answered(box, call)
             return Ran(value, facts)
         except ToolcribError as error:
-            error.facts = {**error.facts, **facts}
-            raise
+            has_none = "network" in box.walls and not box.has_way_out
+            told = without_network(error) if has_none and isinstance(error, ToolFailedError) else error
+            told.facts = {**told.facts, **facts}
+            raise told from None
         finally:
             if keep and self.kept and box.reusable:
                 self._boxes.keep(call.key, box)

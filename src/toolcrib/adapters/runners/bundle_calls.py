@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import signal
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ _MAX_ARGUMENT_BYTES = 128 * 1024 - 1
 _MAX_LISTED = 20
 _MAX_KIND, _MAX_MESSAGE = 200, 4000
 """Letters of what a tool says of its failure."""
+_NO_NETWORK = re.compile(r"name resolution|Name or service|is unreachable|\[Errno 13\] Permission denied(?!:)")
+"""What libraries say where there is no network; of a file that may not be read they name the path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,17 @@ def _read(name: str, said: bytes) -> Any:
     """The JSON value of a result, or ValueError."""
     check_values(name, said)
     return read_json(said)
+
+
+def without_network(failure: ToolFailedError) -> ToolFailedError:
+    """The failure of a bundle that had no network, with the way out if that may be why."""
+    if not _NO_NETWORK.search(str(failure)):
+        return failure
+    way_out = 'a bundle has a network only if its metadata ask for one: "tool_metadata": {"network": true}'
+    told = ToolFailedError(failure.name, f"{failure.reason}; {way_out}", cause_type=failure.cause_type)
+    for note in getattr(failure, "__notes__", ()):
+        told.add_note(note)
+    return told
 
 
 def how_it_ended(ended: Ended) -> str:
