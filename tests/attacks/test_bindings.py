@@ -182,9 +182,16 @@ def test_the_list_is_word_for_word(settings: Settings, listed: str, reference: s
 def test_nothing_is_imported_that_is_not_listed(settings: Settings, listed: str) -> None:
     with opened(settings, python_tools=[listed]) as catalogue:
         catalogue.publish(spec(binding={"python": "allowed_for_tests:other"}))
-        with pytest.raises(DeniedError, match="list it word for word in TOOLCRIB_PYTHON_TOOLS"):
+        with pytest.raises(DeniedError, match="list it in TOOLCRIB_PYTHON_TOOLS, word for word"):
             catalogue.tool("harmless")
     assert "allowed_for_tests" not in sys.modules
+
+
+def test_who_bound_a_tool_that_ships_by_its_module_is_told_its_name(settings: Settings) -> None:
+    with opened(settings) as catalogue:
+        catalogue.publish(spec(binding={"python": "toolcrib.toolsets.browser.tools.goto:goto"}))
+        with pytest.raises(DeniedError, match="bind it to the name of the tool, such as 'goto'"):
+            catalogue.tool("harmless")
 
 
 # Arguments, deadlines, isolation

@@ -24,7 +24,7 @@ from toolcrib.core.schema_cost import HERE, ITEMS, MEMBERS, schemas_under, texts
 BACKTRACKS = 10_000
 """How often a pattern may go back; after that it does not match."""
 MOST_STEPS = 100_000_000
-"""A tenth of a second or two."""
+"""Some tenths of a second at the worst: 1 to 4 ns a step."""
 MOST_COMPILED = 100_000_000
 _MOST_VISITS = 100_000
 _SIZES = (*(quarters << power for power in range(7, 20) for quarters in (4, 5, 6, 7)), 1 << 22, 10 << 20)

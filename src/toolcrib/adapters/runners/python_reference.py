@@ -37,10 +37,9 @@ def python_tool(spec: ToolSpec, listed: frozenset[str]) -> Tool:
     """The tool that ``spec.binding.python`` names, under the catalogue's description of it."""
     reference = spec.binding.python
     if reference not in listed:
-        raise DeniedError(
-            f"{spec.name!r} may not run {reference!r}; list it word for word in TOOLCRIB_PYTHON_TOOLS",
-            rule="python_tools",
-        )
+        shipped = reference.startswith("toolcrib.")
+        way_out = "bind it to the name of the tool, such as 'goto'" if shipped else "list it in TOOLCRIB_PYTHON_TOOLS"
+        raise DeniedError(f"{spec.name!r} may not run {reference!r}; {way_out}, word for word", rule="python_tools")
     module_name, _, attribute = reference.partition(":")
     try:
         module = importlib.import_module(module_name)
