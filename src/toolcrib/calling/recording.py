@@ -67,7 +67,7 @@ class Recorder:
 
     def end(self, attempt: list[AuditEvent], outcome: Outcome, detail: str = "") -> None:
         """Record how it ended. The attempt is on record already, so a failure here must not hide the outcome itself."""
-        at, detail = self._clock(), _kept(detail, _LONGEST_DETAIL)
+        at, detail = self._clock(), detail and _kept(detail, _LONGEST_DETAIL)
         ended: list[AuditEvent] = []
         for call, _, principal, action, name, _, _ in attempt:
             ended.append(AuditEvent(call, at, principal, action, name, outcome, detail))

@@ -335,15 +335,16 @@ _OF_OTHERS = ("additionalProperties", "unevaluatedProperties", "patternPropertie
 class OutputCheck:
     """Checks what a tool returned against its output schema."""
 
-    __slots__ = ("_tool", "_validator")
+    __slots__ = ("_is_valid", "_tool", "_validator")
 
     def __init__(self, schema: Mapping[str, Any], tool: str) -> None:
         self._validator = compile_schema(schema, f"the output schema of {tool!r}")
+        self._is_valid = _quickest(self._validator)
         self._tool = tool
 
     def __call__(self, value: Any) -> None:
         try:
-            if self._validator.is_valid(value):
+            if self._is_valid(value):
                 return
             error = next(iter(self._validator.iter_errors(value)))
             path, complaint = ".".join(map(str, error.instance_path)), error.message[:300]
