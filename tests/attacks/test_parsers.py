@@ -192,6 +192,13 @@ def test_a_refusal_names_no_other_tool_that_has_the_same_schema() -> None:
             ArgumentCheck(referring(30), tool)({"a": 1})
 
 
+def test_a_result_may_have_more_values_than_a_request_and_is_counted_so() -> None:
+    dear = {"type": "array", "items": {"allOf": [{"minLength": 1}] * 100}}
+    assert ArgumentCheck(object_of(a=dear), "honest")({"a": ["x"] * 99_000})
+    with pytest.raises(InvalidSchemaError, match="cannot be checked for a value this large"):
+        OutputCheck(dear, "evil")(["x"] * 240_000)
+
+
 def test_schemas_are_forgotten_before_they_fill_the_memory() -> None:
     kept, compiled = Kept(most=10, most_characters=1000), Compiled(None, {}, "{}", None)
     counts = []

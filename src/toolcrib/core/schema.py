@@ -38,9 +38,9 @@ _COSTLY = re.compile(r'"(?:\$ref|\$dynamicRef|\$recursiveRef|enum|const)": ')
 _BRANCHES = re.compile('"(?:anyOf|oneOf)": ')
 _MATCHES = re.compile('"(?:pattern|patternProperties)": ')
 _MAX_CHEAP = 800
-_CHEAP_STEPS = 200
-"""For each value: of a hundred thousand, which is what a request may have, all together are not more than the most."""
 _MAX_STEPS = 20_000_000
+_MOST_GIVEN, _MOST_RETURNED = 100_000, 250_000
+"""How many values a request may have, and a result."""
 _MAX_EXPLAINED = 20_000
 """To say why a value does not fit takes a thousand times as long as to see it."""
 _MAX_TOLD = 20_000_000
@@ -101,10 +101,9 @@ class Compiled:
         """How many errors there can be."""
         return costs(self.schema, comparing=False) if isinstance(self.schema, Mapping) else [1]
 
-    @property
-    def is_cheap(self) -> bool:
-        """Whether it is for every value."""
-        return self.by_depth[-1] <= _CHEAP_STEPS and self.matching is None
+    def is_cheap(self, values: int) -> bool:
+        """Whether it is for whatever has so many values."""
+        return self.by_depth[-1] * values <= _MAX_STEPS and self.matching is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +155,9 @@ def _steps(instance: Any, by_depth: list[int]) -> int:
     return size * by_depth[min(depth, len(by_depth) - 1)]
 
 
-def _quickest(validator: Validator) -> Callable[[Any], bool]:
-    """What says whether a value fits: the library itself if that is cheap for every value."""
-    if isinstance(validator, _Bounded) and validator.compiled.is_cheap:
+def _quickest(validator: Validator, values: int) -> Callable[[Any], bool]:
+    """What says whether something of so many values at most fits: the library itself if that is cheap for all such."""
+    if isinstance(validator, _Bounded) and validator.compiled.is_cheap(values):
         return cast(Callable[[Any], bool], validator.compiled.validator.is_valid)
     return validator.is_valid
 
@@ -226,7 +225,7 @@ class ArgumentCheck:
 
     def __init__(self, schema: Mapping[str, Any], tool: str) -> None:
         self._validator = compile_schema(schema, f"the parameters of {tool!r}")
-        self._is_valid = _quickest(self._validator)
+        self._is_valid = _quickest(self._validator, _MOST_GIVEN)
         self._schema = with_pointers(schema)
         self._tool = tool
         defaults = find_defaults(self._schema)
@@ -339,7 +338,7 @@ class OutputCheck:
 
     def __init__(self, schema: Mapping[str, Any], tool: str) -> None:
         self._validator = compile_schema(schema, f"the output schema of {tool!r}")
-        self._is_valid = _quickest(self._validator)
+        self._is_valid = _quickest(self._validator, _MOST_RETURNED)
         self._tool = tool
 
     def __call__(self, value: Any) -> None:
