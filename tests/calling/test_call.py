@@ -8,7 +8,7 @@ import pytest
 
 from toolcrib import SafetyLevel, StoreError, ToolContext, ToolRegistry, ToolResult, tool
 from toolcrib.adapters.audit.memory import MemoryAudit
-from toolcrib.calling.call import Layer
+from toolcrib.calling.layers import Layer
 from toolcrib.core.errors import UNEXPECTED
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Runner, Tool

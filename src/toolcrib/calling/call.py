@@ -12,11 +12,12 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.blocking import HOUSEKEEPING, OUTSIDE, READS, ask, in_thread
+from toolcrib.calling.layers import Layer, stacked
 from toolcrib.calling.recording import Recorder, Targets, outcome_of, with_rule
 from toolcrib.core.context import NO_CONTEXT, ToolContext
 from toolcrib.core.errors import UNEXPECTED, ApprovalRequiredError, InvalidArgumentsError, ToolcribError
@@ -30,9 +31,6 @@ from toolcrib.ports import AuditEvent, Outcome
 Approve = Callable[[ToolSpec, Mapping[str, Any]], bool | Awaitable[bool]]
 Arguments = Mapping[str, Any] | Callable[[ToolSpec], Mapping[str, Any]] | None
 """What a tool is called with, or what makes it once the tool is known and allowed: words are typed by its schema."""
-Layer = Callable[[Runner], Runner]
-"""Wraps the run of a checked call: a cache, a retry, a limit. Made of the runner beneath it, it is a runner itself."""
-
 _log = logging.getLogger("toolcrib")
 
 
@@ -59,6 +57,10 @@ class Calls:
     recorder: Recorder | None = None
     layers: tuple[Layer, ...] = ()
     remote: bool = False
+    _layered: Runner | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_layered", stacked(self.layers) if self.layers else None)
 
     async def execute(self, name: str, arguments: Arguments, context: ToolContext = NO_CONTEXT) -> ToolResult:
         started = time.perf_counter()
@@ -76,8 +78,7 @@ class Calls:
             if isinstance(tool, Unbound):
                 raise tool.reason
             checked = tool.validate(arguments(tool.spec) if callable(arguments) else arguments)
-            run = tool.runner if not self.layers else self._layered(tool.runner)
-            value = await run(tool, checked, context)
+            value = await (self._layered or tool.runner)(tool, checked, context)
             result = value if isinstance(value, ToolResult) else ToolResult.of(value)
             tool.check_output(value.value if type(value) is Ran else value)
             if tool.spec.is_terminal:
@@ -134,11 +135,6 @@ class Calls:
             return in_thread(HOUSEKEEPING, self.recorder.end, attempt, outcome, detail)
         self.recorder.end(attempt, outcome, detail)
         return None
-
-    def _layered(self, run: Runner) -> Runner:
-        for layer in reversed(self.layers):
-            run = layer(run)
-        return run
 
     async def _admit(self, spec: ToolSpec, arguments: Arguments, context: ToolContext) -> None:
         if self.authoriser is not None or context.limits is not None:

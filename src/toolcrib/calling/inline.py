@@ -10,20 +10,27 @@ from functools import partial
 from typing import Any
 
 from toolcrib.calling.failures import as_failure
+from toolcrib.calling.items import collected, collected_async
 from toolcrib.core.context import ToolContext
-from toolcrib.core.errors import ToolcribError, ToolTimeoutError
+from toolcrib.core.errors import ToolcribError, ToolFailedError, ToolTimeoutError
 from toolcrib.core.tool import Tool
 
 
 async def run_inline(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
     """A plain function, called here and now."""
     keywords = tool.keywords(arguments, context)
+    started = time.monotonic()
     try:
-        return tool.function(**keywords)
+        value = tool.function(**keywords)
+        if isinstance(value, types.GeneratorType):
+            value = collected(value, context.listener)
     except ToolcribError:
         raise
     except (Exception, SystemExit) as error:
         raise as_failure(tool.spec.name, error) from error
+    if context.timeout_seconds is not None:
+        _refuse_late(tool.spec.name, context.timeout_seconds, started)
+    return value
 
 
 async def run_async_inline(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
@@ -33,10 +40,12 @@ async def run_async_inline(tool: Tool, arguments: dict[str, Any], context: ToolC
     the timer is set only when the tool suspends, to the deadline counted from the start.
     """
     keywords = tool.keywords(arguments, context)
-    seconds = tool.spec.timeout_seconds
+    seconds = context.seconds_for(tool.spec.timeout_seconds)
     started = time.monotonic()
     try:
         awaitable = tool.function(**keywords)
+        if type(awaitable) is types.AsyncGeneratorType:
+            awaitable = collected_async(awaitable, context.listener)
         if seconds is None:
             return await awaitable
         if type(awaitable) is types.CoroutineType:
@@ -49,6 +58,11 @@ async def run_async_inline(tool: Tool, arguments: dict[str, Any], context: ToolC
         return await _within(seconds, started, awaitable, tool.spec.name)
     except ToolTimeoutError:
         raise
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise ToolFailedError(tool.spec.name, "it cancelled itself", cause_type="CancelledError") from None
     except (Exception, SystemExit) as error:
         if seconds is not None:
             _refuse_late(tool.spec.name, seconds, started)

@@ -35,6 +35,7 @@ from toolcrib.calling.wire import GarbledError, GaveUpError, Patience, Wire
 from toolcrib.core.addresses import AddressRules
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import InvalidArgumentsError, ToolFailedError, ToolTimeoutError
+from toolcrib.core.progress import Listener, ToolEvent
 from toolcrib.core.tool import Tool
 
 MAX_WORKERS = 4 * (os.cpu_count() or 1)
@@ -90,13 +91,10 @@ class Worker:
         """Whether it lives and waits for a call, and finds the modules that this process finds."""
         return self._wire.quiet and self._path == sys.path
 
-    def ask(self, message: bytes, patience: Patience) -> tuple[tuple[Any, ...], bool]:
+    def ask(self, message: bytes, patience: Patience, listener: Listener | None) -> tuple[tuple[Any, ...], bool]:
         """What the tool came to, and whether the worker may be asked again: it left nothing running."""
-        answer, alone = self._wire.ask(message, patience)
-        try:
-            kind, *rest = pickle.loads(answer)
-        except Exception as error:  # unpickling runs what the classes of the value say
-            raise GarbledError(f"its answer cannot be read: {type(error).__name__}: {error}") from None
+        answer, alone = self._wire.ask(message, patience, partial(_hear, listener))
+        kind, *rest = _read(answer)
         return (kind, *rest), alone
 
     def kill(self) -> None:
@@ -135,11 +133,12 @@ class ProcessRunner:
         self._busy: set[Worker] = set()
 
     async def __call__(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
-        message = self._message(tool, tool.keywords(arguments, context))
+        message = self._message(tool, tool.keywords(arguments, context.heard_by(None)), context.listener is not None)
+        seconds = context.seconds_for(tool.spec.timeout_seconds)
         caller = CALLER.get() or f"call {next(_unnamed)}"
-        await self._places.take_within(caller, tool.spec.timeout_seconds)
+        await self._places.take_within(caller, seconds)
         cancelled = threading.Event()
-        job = Job(partial(self._run, tool, message, cancelled))
+        job = Job(partial(self._run, tool, message, seconds, cancelled, context.listener))
         job.when_done(partial(self._places.give_back, caller))
         try:
             succeeded, value = await job.outcome
@@ -150,13 +149,15 @@ class ProcessRunner:
             return value
         raise as_failure(tool.name, value)
 
-    def _run(self, tool: Tool, message: bytes, cancelled: threading.Event) -> Any:
+    def _run(
+        self, tool: Tool, message: bytes, seconds: float | None, cancelled: threading.Event, listener: Listener | None
+    ) -> Any:
         worker = self._take()
         try:
-            answer, alone = worker.ask(message, Patience.of(tool.spec.timeout_seconds, cancelled))
+            answer, alone = worker.ask(message, Patience.of(seconds, cancelled), listener)
         except BaseException as error:
             self._replace(worker)
-            raise _reason(tool, error) from None
+            raise _reason(tool, seconds, error) from None
         if alone:
             self._give_back(worker)
         else:
@@ -165,9 +166,10 @@ class ProcessRunner:
             return answer[1]
         raise _raised(tool.name, *answer[1:])
 
-    def _message(self, tool: Tool, keywords: dict[str, Any]) -> bytes:
+    def _message(self, tool: Tool, keywords: dict[str, Any], is_heard: bool) -> bytes:
+        rules = AddressRules.in_force() or None
         try:
-            return pickle.dumps((_reference(tool.function), keywords, AddressRules.in_force() or None))
+            return pickle.dumps((_reference(tool.function), keywords, tool.context_parameter, is_heard, rules))
         except Exception as error:  # pickling runs arbitrary __reduce__ methods
             raise InvalidArgumentsError(
                 f"the call of {tool.name!r} cannot be sent to another process: {error}", tool=tool.name
@@ -230,10 +232,24 @@ class ProcessRunner:
             worker.kill()
 
 
-def _reason(tool: Tool, error: BaseException) -> BaseException:
+def _read(message: memoryview) -> Any:
+    try:
+        return pickle.loads(message)
+    except Exception as error:  # unpickling runs what the classes of the value say
+        raise GarbledError(f"its answer cannot be read: {type(error).__name__}: {error}") from None
+
+
+def _hear(listener: Listener | None, message: memoryview) -> None:
+    event = _read(message)
+    if listener is None or not isinstance(event, ToolEvent):
+        raise GarbledError("something else than the answer came from its process")
+    listener(event)
+
+
+def _reason(tool: Tool, seconds: float | None, error: BaseException) -> BaseException:
     """What the caller is told when no answer came."""
     if isinstance(error, GaveUpError):
-        return ToolTimeoutError(tool.name, tool.spec.timeout_seconds or 0.0)
+        return ToolTimeoutError(tool.name, seconds or 0.0)
     if isinstance(error, GarbledError):
         return ToolFailedError(tool.name, str(error))
     if isinstance(error, EOFError | OSError):

@@ -8,14 +8,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toolcrib.calling.layers import Layer
 from toolcrib.calling.places import CALLER, Places
 from toolcrib.core.context import ToolContext
 from toolcrib.core.tool import Runner, Tool
-
-if TYPE_CHECKING:
-    from toolcrib.calling.call import Layer
 
 
 class _Place:

@@ -12,10 +12,11 @@ import select
 import socket
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
-from toolcrib.calling.worker import HEADER
+from toolcrib.calling.worker import HEADER, LAST_ANSWER, TOLD
 
 _CANCEL_CHECK = 0.1
 _PIECE = 1 << 16
@@ -49,7 +50,7 @@ class Patience:
 
 
 class Wire:
-    """Asks one question at a time. An answer has at most ``max_bytes``."""
+    """Asks one question at a time. An answer, and what is told before it, has at most ``max_bytes``."""
 
     def __init__(self, connected: socket.socket, max_bytes: int) -> None:
         connected.setblocking(False)
@@ -65,25 +66,39 @@ class Wire:
 
     def tell(self, message: bytes, patience: Patience) -> None:
         self._number += 1
-        self._send(HEADER.pack(self._number, len(message), False) + message, patience)
+        self._send(HEADER.pack(self._number, len(message), 0) + message, patience)
 
-    def ask(self, message: bytes, patience: Patience) -> tuple[memoryview, bool]:
-        """The answer, and whether the worker is alone after it.
+    def ask(
+        self, message: bytes, patience: Patience, heard: Callable[[memoryview], object]
+    ) -> tuple[memoryview, bool]:
+        """The answer, and whether the worker is alone after it. What is told before it, ``heard`` gets.
 
         Raises GaveUpError, GarbledError, or OSError or EOFError if the other side is gone.
         """
         self.tell(message, patience)
         data = bytearray()
+        told = 0
+        while True:
+            end, kind = self._frame(data, patience, self._max_bytes - told)
+            if kind != TOLD:
+                break
+            told += end
+            heard(memoryview(bytes(data[HEADER.size : end])))
+            del data[:end]
+        if len(data) > end:
+            raise GarbledError("more than the answer came from its process")
+        return memoryview(data)[HEADER.size :], kind == LAST_ANSWER
+
+    def _frame(self, data: bytearray, patience: Patience, most: int) -> tuple[int, int]:
+        """Where the next frame ends, once ``data`` holds it, and its kind."""
         self._receive(data, HEADER.size, patience)
-        number, size, alone = HEADER.unpack_from(data)
+        number, size, kind = HEADER.unpack_from(data)
         if number != self._number:
             raise GarbledError("something else than the answer came from its process")
-        if size > self._max_bytes:
-            raise GarbledError(f"its answer has {size:,} bytes, and {self._max_bytes:,} are allowed")
+        if size > most:
+            raise GarbledError(f"its answer has {size:,} bytes, and {most:,} are allowed")
         self._receive(data, HEADER.size + size, patience)
-        if len(data) > HEADER.size + size:
-            raise GarbledError("more than the answer came from its process")
-        return memoryview(data)[HEADER.size :], alone
+        return HEADER.size + size, kind
 
     def ended(self, seconds: float) -> bool:
         """Whether nobody holds the other end any more, at the latest after so many seconds."""

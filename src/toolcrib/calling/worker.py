@@ -3,9 +3,11 @@
 It runs below a keeper (:mod:`toolcrib.calling.keeper`), which ends it and everything that it started. Messages are
 frames over one socket, a header and then pickles of plain tuples; the first frame is the parent's ``sys.path``:
 
-    parent -> worker   (function, keywords, address rules in force or None)
+    parent -> worker   (function, keywords, name of the keyword that is the context or None, whether anybody listens,
+                        address rules in force or None)
                        function: ("name", module, qualified name) or ("pickle", bytes)
-    worker -> parent   ("value", value) | ("error", pickle of the exception or None, type name, text, traceback)
+    worker -> parent   any number of events, marked TOLD in the header, if anybody listens; then
+                       ("value", value) | ("error", pickle of the exception or None, type name, text, traceback)
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import os
 import pickle
 import struct
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -25,8 +28,10 @@ from typing import Any
 
 Functions = dict[tuple[Any, ...], Callable[..., Any]]
 
-HEADER = struct.Struct("!QQ?")
-"""Of a frame: the number of the call, the bytes that follow, and whether the worker is alone (see :func:`_alone`)."""
+HEADER = struct.Struct("!QQB")
+"""Of a frame: the number of the call, the bytes that follow, and what they are."""
+ANSWER, LAST_ANSWER, TOLD = 0, 1, 2
+"""LAST_ANSWER says that the worker is alone (see :func:`_alone`), TOLD that the answer is still to come."""
 _PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -41,10 +46,32 @@ def main(channel: int) -> None:
             number, message = _received(channel)
         except EOFError:
             return
-        answer = _answered(functions, message)
+        teller = _Teller(channel, number)
+        answer = _answered(functions, message, teller)
         if os.getpid() != me:
             os._exit(0)  # a tool has forked and come back twice: only one of the two may answer
-        _write(channel, HEADER.pack(number, len(answer), _alone()) + answer)
+        teller.close()
+        _write(channel, HEADER.pack(number, len(answer), LAST_ANSWER if _alone() else ANSWER) + answer)
+
+
+class _Teller:
+    """Tells the parent what happens during one call, from any thread, until its answer is sent."""
+
+    def __init__(self, channel: int, number: int) -> None:
+        self._channel = channel
+        self._number = number
+        self._lock = threading.Lock()
+        self._open = True
+
+    def __call__(self, event: object) -> None:
+        told = _dumped(event)
+        with self._lock:
+            if self._open:
+                _write(self._channel, HEADER.pack(self._number, len(told), TOLD) + told)
+
+    def close(self) -> None:
+        with self._lock:
+            self._open = False
 
 
 def _received(channel: int) -> tuple[int, bytes]:
@@ -80,20 +107,16 @@ def _alone() -> bool:
     return False
 
 
-def _answered(functions: Functions, message: bytes) -> bytes:
+def _answered(functions: Functions, message: bytes, teller: _Teller) -> bytes:
     try:
-        function, keywords, rules = pickle.loads(message)
-    except Exception as error:
-        return _failure(error)
-    return _answer(functions, function, keywords, rules)
-
-
-def _answer(functions: Functions, function: tuple[Any, ...], keywords: dict[str, Any], rules: Any) -> bytes:
-    try:
+        function, keywords, context, is_heard, rules = pickle.loads(message)
+        listener = teller if is_heard else None
+        if context is not None:
+            keywords[context] = keywords[context].heard_by(listener)
         if function not in functions:
             functions[function] = _load(function)
         with nullcontext() if rules is None else _fence(rules):
-            return _dumped(("value", _called(functions[function], keywords)))
+            return _dumped(("value", _called(functions[function], keywords, listener)))
     except BaseException as error:
         return _failure(error)
 
@@ -104,17 +127,19 @@ def _fence(rules: Any) -> AbstractContextManager[None]:
     return fence(rules)
 
 
-def _called(function: Callable[..., Any], keywords: dict[str, Any]) -> Any:
+def _called(function: Callable[..., Any], keywords: dict[str, Any], listener: _Teller | None) -> Any:
     value = function(**keywords)
-    if inspect.isawaitable(value):
-        import asyncio  # slow to import, and most tools here are plain functions
+    if inspect.isgenerator(value):
+        from toolcrib.calling.items import collected  # as below: most tools here are plain functions
 
-        return asyncio.run(_awaited(value))
+        return collected(value, listener)
+    if inspect.isawaitable(value) or inspect.isasyncgen(value):
+        import asyncio
+
+        from toolcrib.calling.items import awaited
+
+        return asyncio.run(awaited(value, listener))
     return value
-
-
-async def _awaited(value: Any) -> Any:
-    return await value
 
 
 def _load(function: tuple[Any, ...]) -> Callable[..., Any]:

@@ -1,12 +1,14 @@
-"""What a tool may know of the call that runs it."""
+"""What a tool may know of the call that runs it, and what it may tell meanwhile."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+from toolcrib.core.errors import InvalidArgumentsError
 from toolcrib.core.limits import TokenLimits
+from toolcrib.core.progress import Listener, progress_event
 from toolcrib.core.roles import Principal
 
 
@@ -22,6 +24,31 @@ class ToolContext:
     roles: tuple[str, ...] = ()
     limits: TokenLimits | None = None
     """What the caller's token was made for."""
+    timeout_seconds: float | None = None
+    """The deadline of this call; the tool's own holds if that is shorter."""
+    listener: Listener | None = field(default=None, repr=False, compare=False)
+    """Who hears what the call tells."""
+
+    def progress(self, fraction: float | None, message: str = "") -> None:
+        """Tell the caller how far the work is: ``context.progress(0.4, "page 3 of 8")``. Nobody need listen."""
+        if self.listener is not None:
+            self.listener(progress_event(fraction, message))
+
+    def seconds_for(self, own: float | None) -> float | None:
+        """The deadline of a tool in this call, whose ``own`` is never made longer."""
+        given = self.timeout_seconds
+        if given is None:
+            return own
+        return given if own is None or given < own else own
+
+    def heard_by(self, listener: Listener | None) -> Self:
+        return replace(self, listener=listener)
+
+    def within(self, seconds: float) -> Self:
+        """The same call with another deadline, never a longer one."""
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
+            raise InvalidArgumentsError(f"timeout_seconds must be a number of seconds above 0, not {seconds!r:.60}")
+        return replace(self, timeout_seconds=self.seconds_for(float(seconds)))
 
     @classmethod
     def of(cls, principal: Principal) -> Self:

@@ -50,7 +50,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from types import MappingProxyType
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 
 class Exit(IntEnum):
@@ -169,7 +169,7 @@ class ExportError(ToolValidationError):
 
 
 class InvalidArgumentsError(ToolcribError, ValueError):
-    """``argument`` is the offending argument's name, dotted for nested ones."""
+    """``argument`` is the (first) offending argument's name, dotted for nested ones."""
 
     code = "invalid_arguments"
     answer = Answer(400, -32602, Exit.INVALID, "Invalid arguments")
@@ -178,6 +178,24 @@ class InvalidArgumentsError(ToolcribError, ValueError):
         super().__init__(message)
         self.tool = tool
         self.argument = argument
+
+    @classmethod
+    def of(cls, wrong: Mapping[str, str], *, tool: str) -> Self:
+        """All that is wrong, in one answer: a complaint for each argument."""
+        told = list(itertools.islice(wrong.items(), _MOST_TOLD))
+        message = told[0][1]
+        if len(wrong) > 1:
+            listed = "; ".join(f"({number}) {complaint}" for number, (_, complaint) in enumerate(told, 1))
+            rest = f"; and {len(wrong) - len(told)} more" if len(wrong) > len(told) else ""
+            message = f"{len(wrong)} arguments are wrong: {listed}{rest}"
+        error = cls(message, tool=tool, argument=told[0][0])
+        if len(wrong) > 1:
+            error.facts = {"arguments": dict(told)}
+        return error
+
+
+_MOST_TOLD = 20
+"""Of the arguments that are wrong, so many are told of."""
 
 
 class InvalidQueryError(ToolcribError, ValueError):

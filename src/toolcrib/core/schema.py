@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn, Protocol, cast
@@ -280,27 +280,43 @@ class ArgumentCheck:
                 self._validator.iter_errors(given), key=lambda error: _kind(error) != "AdditionalProperties"
             )
         except InvalidSchemaError as error:
-            raise self._error(str(error), "") from None
-        raise self._explained(errors[0], given)
+            raise InvalidArgumentsError(str(error), tool=self._tool) from None
+        wrong: dict[str, str] = {}
+        for error in errors:
+            for argument, complaint in self._explained(error, given):
+                if argument not in wrong and f"did you mean {argument!r}?" not in "".join(wrong.values()):
+                    wrong[argument] = complaint
+        raise InvalidArgumentsError.of(wrong, tool=self._tool)
 
-    def _explained(self, error: jsonschema_rs.ValidationError, given: dict[str, Any]) -> InvalidArgumentsError:
+    def _explained(
+        self, error: jsonschema_rs.ValidationError, given: dict[str, Any]
+    ) -> Iterator[tuple[str, str]]:
+        """Each argument that is wrong, and why."""
         path = ".".join(str(part) for part in error.instance_path)
         kind = _kind(error)
-        known = [name for part in applying(self._schema, self._schema) for name in properties(part)]
         if kind == "Required" and not path:
-            name = next((name for name in required_names(self._schema) if name not in given), "")
-            return self._error(f"tool {self._tool!r} needs the argument {name!r}", name)
-        if kind == "AdditionalProperties" and not path:
-            name = next((name for name in given if name not in known), "")
+            for name in [name for name in required_names(self._schema) if name not in given] or [""]:
+                yield name, f"tool {self._tool!r} needs the argument {name!r}"
+        elif kind == "AdditionalProperties" and not path:
+            known = [name for part in applying(self._schema, self._schema) for name in properties(part)]
             takes = f"it takes {', '.join(map(repr, known))}" if known else "it takes none"
-            return self._error(
-                f"tool {self._tool!r} has no argument {name!r}{did_you_mean(name, known)}; {takes}", name
-            )
-        subject = f"argument {path!r} of" if path else "the arguments of"
-        return self._error(f"{subject} tool {self._tool!r}: {error.message:.300}", path)
+            for name in [name for name in given if name not in known] or [""]:
+                yield name, f"tool {self._tool!r} has no argument {name!r}{did_you_mean(name, known)}; {takes}"
+        else:
+            subject = f"argument {path!r} of" if path else "the arguments of"
+            yield path, f"{subject} tool {self._tool!r}: {_complaint(error)}"
 
-    def _error(self, message: str, argument: str) -> InvalidArgumentsError:
-        return InvalidArgumentsError(message, tool=self._tool, argument=argument)
+
+_MOST_BRANCHES = 5
+
+
+def _complaint(error: jsonschema_rs.ValidationError) -> str:
+    """What the library says; of alternatives, why the value is none of them."""
+    branches = getattr(error.kind, "context", ())
+    if not 0 < len(branches) <= _MOST_BRANCHES or not all(branches):
+        return f"{error.message:.300}"
+    reasons = dict.fromkeys(branch[0].message for branch in branches)
+    return f"{'; nor can it be another: '.join(reasons):.300}"
 
 
 def named_arguments(schema: Mapping[str, Any]) -> frozenset[str] | None:

@@ -12,7 +12,8 @@ from typing import Any
 
 import toolcrib
 from toolcrib.calling.authorising import Authoriser
-from toolcrib.calling.call import Approve, Calls, Layer
+from toolcrib.calling.call import Approve, Calls
+from toolcrib.calling.layers import Layer, only
 from toolcrib.calling.recording import Recorder
 from toolcrib.core.context import NO_CONTEXT, ToolContext
 from toolcrib.core.errors import ToolcribError, ToolExistsError, ToolNotFoundError, ToolValidationError

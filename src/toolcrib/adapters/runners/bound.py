@@ -54,13 +54,13 @@ class BoundRunner(ABC):
     ) -> Any:
         """Run a tool with its own credentials, None if it has none."""
 
-    def seconds_for(self, spec: ToolSpec) -> float:
-        return min(spec.timeout_seconds or self.default_seconds, self.most_seconds)
+    def seconds_for(self, spec: ToolSpec, context: ToolContext) -> float:
+        return min(context.seconds_for(spec.timeout_seconds or self.default_seconds) or math.inf, self.most_seconds)
 
     @asynccontextmanager
-    async def deadline(self, spec: ToolSpec) -> AsyncIterator[float]:
+    async def deadline(self, spec: ToolSpec, context: ToolContext) -> AsyncIterator[float]:
         """Its seconds. Past them it is a ToolTimeoutError; who does not answer, or cannot be asked, failed."""
-        seconds = self.seconds_for(spec)
+        seconds = self.seconds_for(spec, context)
         try:
             async with asyncio.timeout(seconds):
                 yield seconds

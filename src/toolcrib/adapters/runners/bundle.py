@@ -81,7 +81,7 @@ class BundleRunner(BoundRunner):
                 f"the code of {spec.name!r} is not here but at {link!r}; upload it as a bundle",
                 rule="uploaded bundles only",
             )
-        seconds = self.seconds_for(spec)
+        seconds = self.seconds_for(spec, context)
         deadline = time.monotonic() + seconds
         caller = CALLER.get() or context.principal
         held: list[tuple[Places, str]] = []

@@ -62,7 +62,7 @@ class HttpServiceRunner(BoundRunner):
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "toolcrib"}
         if context.principal:
             headers[_PRINCIPAL] = context.principal.encode("ascii", "backslashreplace").decode()
-        async with self.deadline(spec) as seconds:
+        async with self.deadline(spec, context) as seconds:
             headers |= credential_headers(spec.name, await open_credentials(credentials))
             reply = await self.caller.post(
                 spec.binding.service_url,

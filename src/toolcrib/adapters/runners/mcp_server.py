@@ -45,11 +45,11 @@ class McpRunner(BoundRunner):
         self,
         tool: Tool,
         arguments: dict[str, Any],
-        context: ToolContext,  # noqa: ARG002
+        context: ToolContext,
         credentials: Credentials | None = None,
     ) -> Any:
         spec = tool.spec
-        async with self.deadline(spec) as seconds:
+        async with self.deadline(spec, context) as seconds:
             headers = credential_headers(spec.name, await open_credentials(credentials))
             try:
                 async with self._client(spec, headers, seconds) as client:

@@ -14,7 +14,7 @@ def placed_tool(bound: Tool, places: Places) -> Tool:
 
     async def run(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
         caller = CALLER.get()
-        await places.take_within(caller, tool.spec.timeout_seconds)
+        await places.take_within(caller, context.seconds_for(tool.spec.timeout_seconds))
         try:
             return await bound.runner(tool, arguments, context)
         finally:

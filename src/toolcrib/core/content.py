@@ -1,0 +1,128 @@
+"""What a result is made of: text, JSON, images, audio, files and links. Each format renders the parts its provider takes.
+
+A tool returns them as they are, alone or in a list: ``return Image(png)``, ``return ["The chart:", Image(png)]``. Plain
+bytes become what their first bytes say they are.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import field
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic.dataclasses import dataclass
+
+
+def _bytes_of(value: Any) -> bytes:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    if isinstance(value, str):
+        return base64.b64decode(value, validate=True)
+    raise ValueError(f"data must be bytes or base64, not {type(value).__name__}")
+
+
+def base64_of(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+Data = Annotated[
+    bytes,
+    PlainValidator(_bytes_of),
+    PlainSerializer(base64_of, return_type=str, when_used="json"),
+    WithJsonSchema({"type": "string", "contentEncoding": "base64"}),
+]
+_part = dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid", defer_build=True))
+
+
+@_part
+class Text:
+    text: str
+    type: Literal["text"] = field(default="text", init=False)
+
+
+@_part
+class Json:
+    """Any value that is not text; it is rendered as JSON."""
+
+    value: Any
+    type: Literal["json"] = field(default="json", init=False)
+
+
+@_part
+class Image:
+    data: Data
+    media_type: str = "image/png"
+    type: Literal["image"] = field(default="image", init=False)
+
+
+@_part
+class Audio:
+    data: Data
+    media_type: str = "audio/wav"
+    type: Literal["audio"] = field(default="audio", init=False)
+
+
+@_part
+class File:
+    data: Data
+    media_type: str = "application/octet-stream"
+    name: str = ""
+    type: Literal["file"] = field(default="file", init=False)
+
+
+@_part
+class Link:
+    """Something that the reader may fetch by itself."""
+
+    url: str
+    title: str = ""
+    media_type: str = ""
+    type: Literal["link"] = field(default="link", init=False)
+
+
+Part = Text | Json | Image | Audio | File | Link
+_PARTS = (Text, Json, Image, Audio, File, Link)
+_NOT_JSON = (Image, Audio, File, Link, bytes, bytearray, memoryview)
+
+_IMAGES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF87a": "image/gif", b"GIF89a": "image/gif"}
+_AUDIO = {b"ID3": "audio/mpeg", b"\xff\xfb": "audio/mpeg", b"OggS": "audio/ogg", b"fLaC": "audio/flac"}
+_FILES = {b"%PDF-": "application/pdf", b"PK\x03\x04": "application/zip", b"\x1f\x8b": "application/gzip"}
+_RIFF = {b"WEBP": (Image, "image/webp"), b"WAVE": (Audio, "audio/wav")}
+
+
+def parts_of(value: Any) -> tuple[Part, ...]:
+    """The parts that a tool's value stands for."""
+    if isinstance(value, str):
+        return (Text(value),)
+    if isinstance(value, list | tuple) and any(_is_media(item) or isinstance(item, _PARTS) for item in value):
+        return tuple(part for item in value for part in parts_of(item))
+    return (_part_of(value),)
+
+
+def _part_of(value: Any) -> Part:
+    if isinstance(value, _PARTS):
+        return value
+    if isinstance(value, bytes | bytearray | memoryview):
+        return media(bytes(value))
+    if _is_media(value) and isinstance(png := value._repr_png_(), bytes):
+        return Image(png)
+    return Json(value)
+
+
+def _is_media(value: Any) -> bool:
+    """Bytes, a part that is no JSON, or what shows itself as an image in a notebook, as pictures and plots do."""
+    return isinstance(value, _NOT_JSON) or callable(getattr(type(value), "_repr_png_", None))
+
+
+def media(data: bytes, name: str = "") -> Image | Audio | File:
+    """Bytes as what their first bytes say they are."""
+    if data[:4] == b"RIFF" and (known := _RIFF.get(data[8:12])):
+        kind, media_type = known
+        return kind(data, media_type)
+    for marks, kind in ((_IMAGES, Image), (_AUDIO, Audio)):
+        for mark, media_type in marks.items():
+            if data.startswith(mark):
+                return kind(data, media_type)
+    media_type = next((known for mark, known in _FILES.items() if data.startswith(mark)), "application/octet-stream")
+    return File(data, media_type, name)
