@@ -68,9 +68,7 @@ class Wire:
         self._number += 1
         self._send(HEADER.pack(self._number, len(message), 0) + message, patience)
 
-    def ask(
-        self, message: bytes, patience: Patience, heard: Callable[[memoryview], object]
-    ) -> tuple[memoryview, bool]:
+    def ask(self, message: bytes, patience: Patience, heard: Callable[[memoryview], object]) -> tuple[memoryview, bool]:
         """The answer, and whether the worker is alone after it. What is told before it, ``heard`` gets.
 
         Raises GaveUpError, GarbledError, or OSError or EOFError if the other side is gone.

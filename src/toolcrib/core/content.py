@@ -85,7 +85,12 @@ Part = Text | Json | Image | Audio | File | Link
 _PARTS = (Text, Json, Image, Audio, File, Link)
 _NOT_JSON = (Image, Audio, File, Link, bytes, bytearray, memoryview)
 
-_IMAGES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF87a": "image/gif", b"GIF89a": "image/gif"}
+_IMAGES = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+}
 _AUDIO = {b"ID3": "audio/mpeg", b"\xff\xfb": "audio/mpeg", b"OggS": "audio/ogg", b"fLaC": "audio/flac"}
 _FILES = {b"%PDF-": "application/pdf", b"PK\x03\x04": "application/zip", b"\x1f\x8b": "application/gzip"}
 _RIFF = {b"WEBP": (Image, "image/webp"), b"WAVE": (Audio, "audio/wav")}

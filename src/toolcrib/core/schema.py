@@ -288,9 +288,7 @@ class ArgumentCheck:
                     wrong[argument] = complaint
         raise InvalidArgumentsError.of(wrong, tool=self._tool)
 
-    def _explained(
-        self, error: jsonschema_rs.ValidationError, given: dict[str, Any]
-    ) -> Iterator[tuple[str, str]]:
+    def _explained(self, error: jsonschema_rs.ValidationError, given: dict[str, Any]) -> Iterator[tuple[str, str]]:
         """Each argument that is wrong, and why."""
         path = ".".join(str(part) for part in error.instance_path)
         kind = _kind(error)

@@ -6,16 +6,17 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from toolcrib.core.content import File, Image, Part, Text, base64_of, parts_of
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec
-from toolcrib.formats.jsonable import as_text
 from toolcrib.formats.naming import NameRule
-from toolcrib.formats.provider import Call, Loss, call_of, error_of, spec_from
+from toolcrib.formats.provider import Asked, Loss, asked, error_of, part_text, spec_from
 from toolcrib.formats.schemas import object_schema
 
 NAMES = NameRule(r"A-Za-z0-9_\-", 128)
 
 _FORBIDDEN_AT_THE_TOP = ("oneOf", "anyOf", "allOf")
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _PARAMETER = re.compile(r"[A-Za-z0-9_.\-]{1,64}")
 
 
@@ -35,11 +36,34 @@ def from_definition(given: Mapping[str, Any]) -> ToolSpec:
     return spec_from(given, given.get("input_schema"))
 
 
-def parse_call(call: Mapping[str, Any]) -> Call:
+def read_call(call: Mapping[str, Any]) -> Asked:
     """A ``tool_use`` block."""
-    return call_of(call, call.get("input"), call.get("id") or "", "Anthropic")
+    return asked(call.get("name"), call.get("input"), call.get("id"))
 
 
-def render_result(call_id: str, result: ToolResult, name: str) -> dict[str, Any]:  # noqa: ARG001 - one shape for all
-    content = as_text(result.data if result.success else error_of(result))
+def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss]) -> dict[str, Any]:
+    parts = parts_of(result.data) if result.success else (Text(error_of(result)),)
+    content: Any
+    if any(isinstance(part, Image | File) for part in parts):
+        content = [_block(part, name, losses) for part in parts]
+    else:
+        content = "\n".join(part_text(part, name, losses, "Anthropic") for part in parts)
     return {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": not result.success}
+
+
+def _block(part: Part, name: str, losses: list[Loss]) -> dict[str, Any]:
+    match part:
+        case Image(data, media_type) if media_type in _IMAGES:
+            return {"type": "image", "source": _source(data, media_type)}
+        case File(data, "application/pdf" as media_type):
+            return {"type": "document", "source": _source(data, media_type)}
+    return {"type": "text", "text": part_text(part, name, losses, "Anthropic")}
+
+
+def _source(data: bytes, media_type: str) -> dict[str, str]:
+    return {"type": "base64", "media_type": media_type, "data": base64_of(data)}
+
+
+def together(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One message that holds them all, as the API wants it."""
+    return [{"role": "user", "content": answers}] if answers else []

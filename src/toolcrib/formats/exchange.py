@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolcrib.core.errors import InvalidArgumentsError, ToolValidationError
+from toolcrib.core.errors import ToolValidationError
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec
-from toolcrib.formats.provider import Call
-from toolcrib.formats.table import provider_named
+from toolcrib.formats.plain import plain
+from toolcrib.formats.provider import Asked, Call, Loss, in_order
+from toolcrib.formats.table import format_named, provider_named
 
 
 def from_definition(format: str, definition: Mapping[str, Any]) -> ToolSpec:
@@ -20,17 +21,39 @@ def from_definition(format: str, definition: Mapping[str, Any]) -> ToolSpec:
     return provider.from_definition(definition)
 
 
-def parse_call(format: str, call: Mapping[str, Any]) -> Call:
-    """``(exported name, arguments, call id)`` of a model's call; InvalidArgumentsError if it cannot be read."""
+def parse_call(format: str, call: Any) -> Call:
+    """``(exported name, arguments, call id)`` of a model's call; InvalidArgumentsError if it cannot be read.
+
+    It is taken as the provider's SDK has it: an object of its own, or a dict.
+    """
+    return understood(format, read_call(format, call))
+
+
+def understood(format: str, call: Asked) -> Call:
+    """The same from a call as it came."""
+    return in_order(call, format_named(format).title)
+
+
+def read_call(format: str, call: Any) -> Asked:
+    """A call as it came, also one that is wrong: whoever answers it needs its id."""
     provider = provider_named(format)
-    if not isinstance(call, Mapping):
-        raise InvalidArgumentsError(f"a tool call is an object, not {call!r:.60}")
-    return provider.parse_call(call)
+    body = plain(call)
+    if body is None:
+        return Asked(None, None, "")
+    return provider.read_call(body)
 
 
-def render_result(format: str, call_id: str, result: ToolResult, *, name: str = "") -> dict[str, Any]:
+def render_result(
+    format: str, call_id: str, result: ToolResult, *, name: str = "", losses: list[Loss] | None = None
+) -> dict[str, Any]:
     """The answer to a call, as JSON values whatever the tool returned.
 
-    ``name`` is the exported name that was called. Only Gemini wants it again; without it the call id stands in.
+    ``name`` is the exported name that was called. Gemini wants it again; without it the call id stands in. What the
+    provider does not take goes into ``losses``, and as text into the answer.
     """
-    return provider_named(format).render_result(call_id, result, name)
+    return provider_named(format).render_result(call_id, result, name, [] if losses is None else losses)
+
+
+def together(format: str, answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The answers to the calls of one message, as they are appended to the conversation."""
+    return provider_named(format).together(answers)

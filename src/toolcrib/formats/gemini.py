@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from toolcrib.core.content import Audio, File, Image, base64_of, parts_of
 from toolcrib.core.json import as_json
 from toolcrib.core.result import ToolResult
 from toolcrib.core.schema import JsonSchema
@@ -12,7 +13,8 @@ from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.gemini_schema import GeminiSchema
 from toolcrib.formats.jsonable import as_text, copied
 from toolcrib.formats.naming import NameRule
-from toolcrib.formats.provider import Call, Loss, call_of, error_of, spec_from
+from toolcrib.formats.plain import plain
+from toolcrib.formats.provider import Asked, Loss, asked, error_of, part_text, spec_from
 from toolcrib.formats.schemas import object_schema
 
 NAMES = NameRule(r"A-Za-z0-9_.\-", 64, first="A-Za-z_")
@@ -62,16 +64,28 @@ def _json_schema(schema: Any) -> Any:
     return converted
 
 
-def parse_call(call: Mapping[str, Any]) -> Call:
+def read_call(call: Mapping[str, Any]) -> Asked:
     """A ``functionCall``, or the part that holds one. Its name stands in for the id that older models leave out."""
-    inner = call.get("functionCall", call)
-    body = inner if isinstance(inner, Mapping) else {}
-    return call_of(body, body.get("args"), body.get("id") or body.get("name"), "Gemini")
+    inner = call.get("functionCall", call.get("function_call"))
+    body = plain(inner) or (call if inner is None else {})
+    return asked(body.get("name"), body.get("args"), body.get("id") or body.get("name"))
 
 
-def render_result(call_id: str, result: ToolResult, name: str) -> dict[str, Any]:
+def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss]) -> dict[str, Any]:
     name = name or call_id
-    identity = {"id": call_id} if call_id != name else {}
-    failure = {"error": as_text(error_of(result))}
-    response = {"output": as_json(result.data)} if result.success else failure
-    return {"functionResponse": {**identity, "name": name, "response": response}}
+    answer: dict[str, Any] = {"id": call_id} if call_id != name else {}
+    answer |= {"name": name}
+    if not result.success:
+        return {"functionResponse": answer | {"response": {"error": as_text(error_of(result))}}}
+    parts = parts_of(result.data)
+    inline = [part for part in parts if isinstance(part, Image | Audio | File)]
+    if not inline:
+        return {"functionResponse": answer | {"response": {"output": as_json(result.data)}}}
+    told = "\n".join(part_text(part, name, losses, "Gemini") for part in parts if part not in inline)
+    media = [{"inlineData": {"mimeType": part.media_type, "data": base64_of(part.data)}} for part in inline]
+    return {"functionResponse": answer | {"response": {"output": told}, "parts": media}}
+
+
+def together(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One turn that holds them all."""
+    return [{"role": "user", "parts": answers}] if answers else []

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
+from toolcrib.core.content import Audio, File, Image, Json, Link, Part, base64_of, parts_of
+from toolcrib.core.content import Text as TextPart
 from toolcrib.core.json import as_json
 from toolcrib.core.result import ToolResult
 from toolcrib.core.safety import SafetyLevel
@@ -16,7 +19,8 @@ from toolcrib.core.schema import JsonSchema
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.jsonable import as_text, copied
 from toolcrib.formats.naming import ANY_NAME
-from toolcrib.formats.provider import Call, Loss, call_of, error_of, spec_from
+from toolcrib.formats.plain import plain
+from toolcrib.formats.provider import Asked, Loss, asked, error_of, spec_from
 from toolcrib.formats.schemas import object_schema, with_root_resolved
 
 NAMES = ANY_NAME
@@ -102,19 +106,41 @@ def _safety(hints: Mapping[str, Any]) -> SafetyLevel:
     return SafetyLevel.HIGH_RISK if hints.get("destructiveHint", True) else SafetyLevel.MEDIUM_RISK
 
 
-def parse_call(call: Mapping[str, Any]) -> Call:
+def read_call(call: Mapping[str, Any]) -> Asked:
     """The parameters of ``tools/call``, or the whole JSON-RPC request."""
-    params = call.get("params")
-    body = params if isinstance(params, Mapping) else call
-    return call_of(body, body.get("arguments"), call.get("id"), "MCP")
+    body = plain(call.get("params")) or call
+    return asked(body.get("name"), body.get("arguments"), call.get("id"))
 
 
-def render_result(call_id: str, result: ToolResult, name: str) -> dict[str, Any]:  # noqa: ARG001 - one shape for all
+def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss]) -> dict[str, Any]:  # noqa: ARG001
     if not result.success:
         return {"content": [_text(error_of(result))], "isError": True}
+    parts = parts_of(result.data)
+    if any(isinstance(part, Image | Audio | File | Link) for part in parts):
+        return {"content": [_block(part) for part in parts], "isError": False}
     data = as_json(result.data)
     structured = data if isinstance(data, dict) else {WRAPPED: data}
     return {"content": [_text(as_text(data))], "structuredContent": structured, "isError": False}
+
+
+def _block(part: Part) -> dict[str, Any]:
+    match part:
+        case Image(data, media_type) | Audio(data, media_type):
+            return {"type": part.type, "data": base64_of(data), "mimeType": media_type}
+        case File(data, media_type, name):
+            resource = {"uri": f"file:///{quote(name or 'result')}", "mimeType": media_type, "blob": base64_of(data)}
+            return {"type": "resource", "resource": resource}
+        case Link(url, title, media_type):
+            kind = {"mimeType": media_type} if media_type else {}
+            return {"type": "resource_link", "uri": url, "name": title or url, **kind}
+        case TextPart(text):
+            return _text(text)
+        case Json(value):
+            return _text(as_text(value))
+
+
+def together(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return answers
 
 
 def _text(text: str) -> dict[str, str]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from toolcrib.core.errors import InvalidArgumentsError, ToolValidationError
-from toolcrib.core.json import as_json, read_json
+from toolcrib.core.content import parts_of
+from toolcrib.core.errors import ToolValidationError
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.jsonable import as_text
 from toolcrib.formats.naming import NameRule
-from toolcrib.formats.provider import Call, Loss, call_of, error_of, spec_from
+from toolcrib.formats.plain import plain
+from toolcrib.formats.provider import Asked, Loss, asked, failure_of, part_text, spec_from
 from toolcrib.formats.schemas import object_schema
 
 NAMES = NameRule(r"A-Za-z0-9_\-", 64)
@@ -56,32 +56,27 @@ def from_definition(given: Mapping[str, Any]) -> ToolSpec:
     return spec_from(function, function.get("parameters"))
 
 
-def parse_call(call: Mapping[str, Any]) -> Call:
-    """A ``tool_calls`` item of Chat Completions, or a ``function_call`` item of the Responses API."""
-    function = call.get("function", call)
-    if not isinstance(function, Mapping):
-        raise InvalidArgumentsError(f"the OpenAI tool call's 'function' must be an object, not {function!r:.60}")
-    arguments = function.get("arguments")
-    if isinstance(arguments, str) and isinstance(name := function.get("name"), str):
-        arguments = _parsed(arguments, name)
-    return call_of(function, arguments, call.get("id") or call.get("call_id"), "OpenAI")
+def read_call(call: Mapping[str, Any]) -> Asked:
+    """A ``tool_calls`` item of Chat Completions. What is flat is taken too."""
+    function = plain(call.get("function")) or call
+    arguments = function.get("arguments", function.get("args"))
+    return asked(function.get("name"), arguments, call.get("id") or call.get("call_id"))
 
 
-def _parsed(text: str, name: str) -> Any:
-    # A call without arguments comes with an empty string from some models.
-    if not text.strip():
-        return {}
-    try:
-        return read_json(text)
-    except ValueError as error:
-        raise InvalidArgumentsError(f"the arguments of {name!r} are not JSON: {error}", tool=name) from None
-
-
-def render_result(call_id: str, result: ToolResult, name: str) -> dict[str, Any]:  # noqa: ARG001 - one shape for all
-    content = as_text(result.data) if result.success else json.dumps(as_json(failure_of(result)), ensure_ascii=False)
+def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss]) -> dict[str, Any]:
+    content = text_of(result, name, losses, "OpenAI Chat")
     return {"role": "tool", "tool_call_id": call_id, "content": content}
 
 
-def failure_of(result: ToolResult) -> dict[str, Any]:
-    """A tool message has no flag for failure, so its content says it."""
-    return {"error": error_of(result), "error_code": result.error_code or "tool_failed"}
+def text_of(result: ToolResult, name: str, losses: list[Loss], provider: str) -> str:
+    """The whole result as text."""
+    if not result.success:
+        return as_text(failure_of(result))
+    if type(result.data) is str:
+        return as_text(result.data)
+    return "\n".join(part_text(part, name, losses, provider) for part in parts_of(result.data))
+
+
+def together(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What is appended to the conversation."""
+    return answers

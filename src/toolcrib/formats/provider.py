@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from toolcrib.core.content import Json, Link, Part, Text
 from toolcrib.core.errors import InvalidArgumentsError
+from toolcrib.core.json import holds_more_values, is_finite, read_json
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec, no_parameters
-from toolcrib.formats.jsonable import copied
+from toolcrib.formats.jsonable import as_text, copied
+
+MOST_CHARACTERS = 4_000_000
+"""Of the arguments of one call that a model makes. A long book has a million."""
+_MOST_VALUES = 100_000
+_NOT_FINITE = re.compile("NaN|Infinity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +43,71 @@ class Call(NamedTuple):
     call_id: str
 
 
-def call_of(body: Mapping[str, Any], arguments: Any, call_id: object, provider: str) -> Call:
-    """The call that ``body`` names; no arguments are an empty dict."""
-    name = body.get("name")
+class Asked(NamedTuple):
+    """A call as it came, whatever is wrong with it, so that the answer finds its way back."""
+
+    name: Any
+    arguments: Any
+    call_id: str
+
+    @property
+    def exported_name(self) -> str:
+        return self.name if isinstance(self.name, str) else ""
+
+
+def asked(name: Any, arguments: Any, call_id: object) -> Asked:
+    return Asked(name, arguments, "" if call_id is None else str(call_id))
+
+
+def in_order(call: Asked, provider: str) -> Call:
+    """The call, or InvalidArgumentsError; arguments may be an object or the JSON text of one, none an empty one."""
+    name, arguments = call.name, call.arguments
     if not isinstance(name, str) or not name:
         raise InvalidArgumentsError(f"the {provider} tool call has no 'name'; it must be text, not {name!r:.60}")
+    if isinstance(arguments, str | bytes):
+        arguments = _read(arguments, name)
+    if isinstance(arguments, dict):
+        return Call(name, arguments, call.call_id)
     if not isinstance(arguments, Mapping | None):
         raise InvalidArgumentsError(
             f"the arguments of {name!r} must be an object of names and values, not {arguments!r:.60}", tool=name
         )
-    return Call(name, dict(arguments or {}), "" if call_id is None else str(call_id))
+    return Call(name, dict(arguments or {}), call.call_id)
+
+
+def _read(text: str | bytes, name: str) -> Any:
+    if len(text) > MOST_CHARACTERS:
+        raise InvalidArgumentsError(
+            f"the arguments of {name!r} have {len(text):,} characters; at most {MOST_CHARACTERS:,} are taken", tool=name
+        )
+    if len(text) > _MOST_VALUES and holds_more_values(text.encode() if isinstance(text, str) else text, _MOST_VALUES):
+        raise InvalidArgumentsError(f"the arguments of {name!r} hold more than {_MOST_VALUES:,} values", tool=name)
+    if not text.strip():
+        return {}  # some models write nothing if a tool needs nothing
+    try:
+        value = read_json(text)
+        if isinstance(value, str) and value.lstrip().startswith("{"):
+            text, value = value, read_json(value)  # others write the text as a text
+    except ValueError as error:
+        raise InvalidArgumentsError(f"the arguments of {name!r} are not JSON: {error}", tool=name) from None
+    if _NOT_FINITE.search(text if isinstance(text, str) else text.decode(errors="replace")) and not is_finite(value):
+        raise InvalidArgumentsError(
+            f"the arguments of {name!r} are not JSON: NaN and Infinity are no numbers there", tool=name
+        )
+    return value
+
+
+def part_text(part: Part, tool: str, losses: list[Loss], provider: str) -> str:
+    """A part as text, for a provider or a place that takes no other; what is no text by nature is a loss."""
+    match part:
+        case Text(text):
+            return as_text(text)
+        case Json(value):
+            return as_text(value)
+        case Link(url, title):
+            return as_text(f"[{title}]({url})" if title else url)
+    losses.append(Loss(tool, "result", f"{provider} takes no {part.type} like this as a result; it is sent as base64"))
+    return as_text(part)
 
 
 def spec_from(given: Mapping[str, Any], parameters: Any, **fields: Any) -> ToolSpec:
@@ -56,3 +119,9 @@ def spec_from(given: Mapping[str, Any], parameters: Any, **fields: Any) -> ToolS
 
 def error_of(result: ToolResult) -> str:
     return result.error or "the tool failed"
+
+
+def failure_of(result: ToolResult) -> dict[str, Any]:
+    """What a model is told that has no flag for failure: the sentence, its code, and whether trying again can help."""
+    told = {"error": error_of(result), "error_code": result.error_code or "tool_failed"}
+    return told | {"retryable": True} if result.metadata.get("retryable") else told

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 from toolcrib.core.errors import ExportError
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec
-from toolcrib.formats import anthropic, compact, gemini, mcp, openai, openapi, prompt
+from toolcrib.formats import anthropic, compact, gemini, mcp, openai, openai_responses, openapi, prompt
 from toolcrib.formats.naming import ANY_NAME, NameRule
-from toolcrib.formats.provider import Call, Loss
+from toolcrib.formats.provider import Asked, Loss
 
 
 class Provider(Protocol):
@@ -19,9 +19,11 @@ class Provider(Protocol):
 
     def from_definition(self, given: Mapping[str, Any]) -> ToolSpec: ...
 
-    def parse_call(self, call: Mapping[str, Any]) -> Call: ...
+    def read_call(self, call: Mapping[str, Any]) -> Asked: ...
 
-    def render_result(self, call_id: str, result: ToolResult, name: str) -> dict[str, Any]: ...
+    def render_result(self, call_id: str, result: ToolResult, name: str, losses: list[Loss]) -> dict[str, Any]: ...
+
+    def together(self, answers: list[dict[str, Any]]) -> list[dict[str, Any]]: ...
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,9 @@ class Format:
 
 _FORMATS = {
     "openai": Format("OpenAI", openai.NAMES, openai.definition, openai, "function"),
+    "openai-responses": Format(
+        "OpenAI Responses", openai_responses.NAMES, openai_responses.definition, openai_responses
+    ),
     "openrouter": Format("OpenRouter", openai.NAMES, openai.openrouter_definition, openai),
     "anthropic": Format("Anthropic", anthropic.NAMES, anthropic.definition, anthropic, "input_schema"),
     "gemini": Format("Gemini", gemini.NAMES, gemini.definition, gemini, "parametersJsonSchema"),

@@ -6,10 +6,11 @@ takes the way of what the tool itself raises or returns. Layers are put together
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 from toolcrib.core.context import ToolContext
+from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Runner, Tool
 
@@ -36,6 +37,22 @@ def only(layer: Layer, concerns: Callable[[ToolSpec], bool]) -> Layer:
         return either
 
     return chosen
+
+
+def concerning(
+    tools: Iterable[str] = (), tags: Iterable[str] = (), safety_level: SafetyLevel | str | None = None
+) -> Callable[[ToolSpec], bool] | None:
+    """Whether a tool is one of ``tools``, has one of ``tags``, and is of ``safety_level`` or above; None for all."""
+    names, wanted = frozenset(tools), frozenset(tags)
+    least = None if safety_level is None else SafetyLevel(safety_level).rank
+    if not names and not wanted and least is None:
+        return None
+
+    def concerns(spec: ToolSpec) -> bool:
+        named = not (names or wanted) or spec.name in names or not wanted.isdisjoint(spec.tags)
+        return named and (least is None or spec.safety_level.rank >= least)
+
+    return concerns
 
 
 def _own(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Awaitable[Any]:
