@@ -1,0 +1,62 @@
+"""A whole message of a model: whose it is, told by its shape, and the calls in it.
+
+Messages come as the providers' SDKs make them, or as dicts; a response is taken for the message in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from toolcrib.formats.plain import plain
+
+_MAX_WRAPPED = 4
+"""A response holds choices, a choice a message, a message its content."""
+
+
+def calls_of(message: Any) -> tuple[str, list[Mapping[str, Any]]]:
+    """The format of a model's message and its calls, in order; ``("", [])`` if there is none in it."""
+    for _ in range(_MAX_WRAPPED):
+        if isinstance(message, Sequence) and not isinstance(message, str | bytes):
+            return _calls_among([body for each in message if (body := plain(each)) is not None])
+        body = plain(message)
+        if body is None:
+            break
+        if _format_of(body):
+            return _calls_among([body])
+        message = _inside(body)
+    return "", []
+
+
+def _inside(body: Mapping[str, Any]) -> Any:
+    """What a response or a message holds: the message, or the list in which its calls are."""
+    for responses in ("choices", "candidates"):
+        if isinstance(listed := body.get(responses), Sequence) and listed and not isinstance(listed, str):
+            first = plain(listed[0]) or {}
+            return first.get("message", first.get("content"))
+    for key in ("tool_calls", "output", "parts", "content"):
+        if body.get(key):
+            return body[key]
+    return None
+
+
+def _calls_among(blocks: list[Mapping[str, Any]]) -> tuple[str, list[Mapping[str, Any]]]:
+    formats = [_format_of(block) for block in blocks]
+    format = next(filter(None, formats), "")
+    return format, [block for block, its in zip(blocks, formats, strict=True) if its and its == format]
+
+
+def _format_of(block: Mapping[str, Any]) -> str:
+    """Whose call it is; empty if it is none."""
+    match block.get("type"):
+        case "tool_use":
+            return "anthropic"
+        case "function_call":
+            return "openai-responses"
+        case "tool_call":
+            return "openai"
+    if block.get("role") is not None or block.get("parts") is not None:
+        return ""
+    if block.get("functionCall") is not None or block.get("function_call") is not None:
+        return "gemini"
+    return "openai" if block.get("function") is not None else ""
