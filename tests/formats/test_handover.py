@@ -114,7 +114,9 @@ def test_compact() -> None:
 
 
 def test_an_unknown_format_is_refused_with_those_there_are() -> None:
-    with pytest.raises(ExportError, match=r"'opanai'.*'openai', 'openrouter', 'anthropic', 'gemini', 'mcp'"):
+    with pytest.raises(
+        ExportError, match=r"'opanai'.*'openai', 'openai-responses', 'openrouter', 'anthropic', 'gemini', 'mcp'"
+    ):
         handover([], "opanai")
 
 

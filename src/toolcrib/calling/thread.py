@@ -2,8 +2,8 @@
 
 Nobody can stop a thread. So a call past its deadline is answered, its thread is counted for as long as it goes on, and
 a tool with too many of those refuses new calls. What the thread runs ends early if it can: an async function is
-cancelled, and what tells of its progress, or yields, is stopped where it does. Threads are daemons: a stuck one does not
-keep the program from ending.
+cancelled, and what tells of its progress, or yields, is stopped where it does. Threads are daemons: a stuck one does
+not keep the program from ending.
 """
 
 from __future__ import annotations

@@ -68,8 +68,10 @@ class Wire:
         self._number += 1
         self._send(HEADER.pack(self._number, len(message), 0) + message, patience)
 
-    def ask(self, message: bytes, patience: Patience, heard: Callable[[memoryview], object]) -> tuple[memoryview, bool]:
-        """The answer, and whether the worker is alone after it. What is told before it, ``heard`` gets.
+    def ask(
+        self, message: bytes, patience: Patience, heard: Callable[[memoryview], object] | None = None
+    ) -> tuple[memoryview, bool]:
+        """The answer, and whether the worker is alone after it. ``heard`` gets what is told before it.
 
         Raises GaveUpError, GarbledError, or OSError or EOFError if the other side is gone.
         """
@@ -81,6 +83,8 @@ class Wire:
             if kind != TOLD:
                 break
             told += end
+            if heard is None:
+                raise GarbledError("something else than the answer came from its process")
             heard(memoryview(bytes(data[HEADER.size : end])))
             del data[:end]
         if len(data) > end:

@@ -1,4 +1,4 @@
-"""What a result is made of: text, JSON, images, audio, files and links. Each format renders the parts its provider takes.
+"""What a result is made of: text, JSON, images, audio, files, links. Each format renders what its provider takes.
 
 A tool returns them as they are, alone or in a list: ``return Image(png)``, ``return ["The chart:", Image(png)]``. Plain
 bytes become what their first bytes say they are.
@@ -32,16 +32,16 @@ Data = Annotated[
     PlainSerializer(base64_of, return_type=str, when_used="json"),
     WithJsonSchema({"type": "string", "contentEncoding": "base64"}),
 ]
-_part = dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid", defer_build=True))
+_CONFIG = ConfigDict(extra="forbid", defer_build=True)
 
 
-@_part
+@dataclass(frozen=True, slots=True, config=_CONFIG)
 class Text:
     text: str
     type: Literal["text"] = field(default="text", init=False)
 
 
-@_part
+@dataclass(frozen=True, slots=True, config=_CONFIG)
 class Json:
     """Any value that is not text; it is rendered as JSON."""
 
@@ -49,21 +49,21 @@ class Json:
     type: Literal["json"] = field(default="json", init=False)
 
 
-@_part
+@dataclass(frozen=True, slots=True, config=_CONFIG)
 class Image:
     data: Data
     media_type: str = "image/png"
     type: Literal["image"] = field(default="image", init=False)
 
 
-@_part
+@dataclass(frozen=True, slots=True, config=_CONFIG)
 class Audio:
     data: Data
     media_type: str = "audio/wav"
     type: Literal["audio"] = field(default="audio", init=False)
 
 
-@_part
+@dataclass(frozen=True, slots=True, config=_CONFIG)
 class File:
     data: Data
     media_type: str = "application/octet-stream"
@@ -71,7 +71,7 @@ class File:
     type: Literal["file"] = field(default="file", init=False)
 
 
-@_part
+@dataclass(frozen=True, slots=True, config=_CONFIG)
 class Link:
     """Something that the reader may fetch by itself."""
 
@@ -93,7 +93,6 @@ _IMAGES = {
 }
 _AUDIO = {b"ID3": "audio/mpeg", b"\xff\xfb": "audio/mpeg", b"OggS": "audio/ogg", b"fLaC": "audio/flac"}
 _FILES = {b"%PDF-": "application/pdf", b"PK\x03\x04": "application/zip", b"\x1f\x8b": "application/gzip"}
-_RIFF = {b"WEBP": (Image, "image/webp"), b"WAVE": (Audio, "audio/wav")}
 
 
 def parts_of(value: Any) -> tuple[Part, ...]:
@@ -122,12 +121,16 @@ def _is_media(value: Any) -> bool:
 
 def media(data: bytes, name: str = "") -> Image | Audio | File:
     """Bytes as what their first bytes say they are."""
-    if data[:4] == b"RIFF" and (known := _RIFF.get(data[8:12])):
-        kind, media_type = known
-        return kind(data, media_type)
-    for marks, kind in ((_IMAGES, Image), (_AUDIO, Audio)):
-        for mark, media_type in marks.items():
-            if data.startswith(mark):
-                return kind(data, media_type)
-    media_type = next((known for mark, known in _FILES.items() if data.startswith(mark)), "application/octet-stream")
-    return File(data, media_type, name)
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return Image(data, "image/webp")
+    if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
+        return Audio(data)
+    if kind := _known(_IMAGES, data):
+        return Image(data, kind)
+    if kind := _known(_AUDIO, data):
+        return Audio(data, kind)
+    return File(data, _known(_FILES, data) or "application/octet-stream", name)
+
+
+def _known(kinds: dict[bytes, str], data: bytes) -> str:
+    return next((media_type for mark, media_type in kinds.items() if data.startswith(mark)), "")

@@ -44,7 +44,7 @@ class ToolContext:
     def heard_by(self, listener: Listener | None) -> Self:
         return replace(self, listener=listener)
 
-    def within(self, seconds: float) -> Self:
+    def within(self, seconds: object) -> Self:
         """The same call with another deadline, never a longer one."""
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
             raise InvalidArgumentsError(f"timeout_seconds must be a number of seconds above 0, not {seconds!r:.60}")

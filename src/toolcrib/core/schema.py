@@ -282,8 +282,8 @@ class ArgumentCheck:
         except InvalidSchemaError as error:
             raise InvalidArgumentsError(str(error), tool=self._tool) from None
         wrong: dict[str, str] = {}
-        for error in errors:
-            for argument, complaint in self._explained(error, given):
+        for each in errors:
+            for argument, complaint in self._explained(each, given):
                 if argument not in wrong and f"did you mean {argument!r}?" not in "".join(wrong.values()):
                     wrong[argument] = complaint
         raise InvalidArgumentsError.of(wrong, tool=self._tool)

@@ -3,7 +3,6 @@
 from toolcrib.formats.compact import signature, signatures
 from toolcrib.formats.exchange import from_definition, parse_call, read_call, render_result, together, understood
 from toolcrib.formats.handover import Handover, handover, tool_called
-from toolcrib.formats.langchain import to_structured_tool
 from toolcrib.formats.messages import calls_of
 from toolcrib.formats.prompt import generate_prompt, tool_instructions
 from toolcrib.formats.provider import Asked, Call, Loss
@@ -11,6 +10,6 @@ from toolcrib.formats.table import FORMATS, recognise_format
 
 __all__ = [
     "FORMATS", "Asked", "Call", "Handover", "Loss", "calls_of", "from_definition", "generate_prompt", "handover",
-    "parse_call", "read_call", "recognise_format", "render_result", "signature", "signatures", "to_structured_tool",
+    "parse_call", "read_call", "recognise_format", "render_result", "signature", "signatures",
     "together", "tool_called", "tool_instructions", "understood",
 ]  # fmt: skip

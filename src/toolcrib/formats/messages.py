@@ -42,8 +42,8 @@ def _inside(body: Mapping[str, Any]) -> Any:
 
 def _calls_among(blocks: list[Mapping[str, Any]]) -> tuple[str, list[Mapping[str, Any]]]:
     formats = [_format_of(block) for block in blocks]
-    format = next(filter(None, formats), "")
-    return format, [block for block, its in zip(blocks, formats, strict=True) if its and its == format]
+    first = next(filter(None, formats), "")
+    return first, [block for block, its in zip(blocks, formats, strict=True) if its and its == first]
 
 
 def _format_of(block: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ def plain(thing: Any) -> Mapping[str, Any] | None:
     try:
         if callable(dump := getattr(thing, "model_dump", None)):
             given = dump(exclude_none=True, warnings=False)
-        elif dataclasses.is_dataclass(thing):
+        elif dataclasses.is_dataclass(thing) and not isinstance(thing, type):
             given = dataclasses.asdict(thing)
         elif callable(dump := getattr(thing, "to_dict", None)):
             given = dump()

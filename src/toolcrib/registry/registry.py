@@ -4,36 +4,31 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import toolcrib
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.call import Approve, Calls
-from toolcrib.calling.layers import Layer, concerning, only
+from toolcrib.calling.layers import Layer
 from toolcrib.calling.recording import Recorder
-from toolcrib.calling.streaming import stream
-from toolcrib.calling.sync import run_sync
-from toolcrib.core.context import NO_CONTEXT, ToolContext
-from toolcrib.core.errors import ToolcribError, ToolExistsError, ToolNotFoundError, ToolValidationError
+from toolcrib.core.errors import ToolExistsError, ToolNotFoundError, ToolValidationError
 from toolcrib.core.events import RegistryCleared, ToolRegistered, ToolRemoved, ToolUpdated
-from toolcrib.core.progress import ToolEvent
-from toolcrib.core.result import ToolResult
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.tool import Tool
 from toolcrib.define import as_tool
-from toolcrib.formats import Handover, calls_of, generate_prompt, handover, read_call, together
+from toolcrib.formats import Handover, generate_prompt, handover
 from toolcrib.ports import Audit, Policy
 from toolcrib.registry import selection
-from toolcrib.registry.conversation import Conversation
 from toolcrib.registry.discovery import GROUPS, Discovery, find_plugins
+from toolcrib.registry.frameworks import Frameworks
 from toolcrib.registry.listeners import Handler, Listeners
+from toolcrib.registry.running import Running
 
 
-class ToolRegistry:
+class ToolRegistry(Running, Frameworks):
     """Holds live tools: register, look up, filter, search, hand over, execute. Safe to use from several threads.
 
     ``highest_safety_level`` is what runs without asking; above it ``approve(spec, arguments)`` is asked, and if there
@@ -193,125 +188,6 @@ class ToolRegistry:
     def generate_prompt(self, **options: Any) -> str:
         """The tools as text for a prompt; the options are those of :func:`toolcrib.formats.generate_prompt`."""
         return generate_prompt([tool.spec for tool in self.get_all()], **options)
-
-    def to_langchain_tools(self) -> list[Any]:
-        """LangChain StructuredTools that run under this registry's rules. Needs the extra ``langchain``."""
-        from toolcrib.formats.langchain import to_structured_tool
-
-        return [to_structured_tool(tool, partial(self.execute, tool.name)) for tool in self.get_all()]
-
-    # Running
-
-    def use(
-        self,
-        layer: Layer,
-        *,
-        tools: Iterable[str] = (),
-        tags: Iterable[str] = (),
-        safety_level: SafetyLevel | str | None = None,
-    ) -> None:
-        """Put a layer around calls, inside of those that are there: see :mod:`toolcrib.layers`.
-
-        It concerns every tool, or those called one of ``tools``, those with one of ``tags``, and those of
-        ``safety_level`` and above.
-        """
-        if concerns := concerning(tools, tags, safety_level):
-            layer = only(layer, concerns)
-        with self._lock:
-            self._calls = replace(self._calls, layers=(*self._calls.layers, layer))
-
-    def execute(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        context: ToolContext = NO_CONTEXT,
-        timeout_seconds: float | None = None,
-    ) -> Coroutine[Any, Any, ToolResult]:
-        """Run a tool: ``result = await registry.execute("add", {"a": 1})``.
-
-        Never raises: what went wrong is in the result, with a stable ``error_code``. ``timeout_seconds`` is the
-        deadline of this call; the tool's own holds if that is shorter.
-        """
-        if timeout_seconds is not None:
-            return self._execute_within(timeout_seconds, name, arguments, context)
-        return self._calls.execute(name, arguments, context)
-
-    async def _execute_within(
-        self, seconds: float, name: str, arguments: Mapping[str, Any] | None, context: ToolContext
-    ) -> ToolResult:
-        try:
-            context = context.within(seconds)
-        except ToolcribError as error:
-            return ToolResult.of_error(error)
-        return await self._calls.execute(name, arguments, context)
-
-    def execute_sync(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        context: ToolContext = NO_CONTEXT,
-        timeout_seconds: float | None = None,
-    ) -> ToolResult:
-        """The same for code without an event loop: ``result = registry.execute_sync("add", {"a": 1})``."""
-        return run_sync(self.execute(name, arguments, context=context, timeout_seconds=timeout_seconds))
-
-    def stream(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        context: ToolContext = NO_CONTEXT,
-        timeout_seconds: float | None = None,
-    ) -> AsyncGenerator[ToolEvent, None]:
-        """Run a tool and hear of it: ``async for event in registry.stream("crawl", {"url": url})``.
-
-        Its progress and the items that it yields come as they are told; the last event has the ``result``.
-        """
-        return stream(
-            lambda heard: self.execute(name, arguments, context=heard, timeout_seconds=timeout_seconds), context
-        )
-
-    async def execute_call(
-        self,
-        format: str,
-        call: Any,
-        *,
-        context: ToolContext = NO_CONTEXT,
-        timeout_seconds: float | None = None,
-    ) -> dict[str, Any]:
-        """Run a tool call as a model's provider writes it, and answer as that provider reads it.
-
-        ``call`` is an object of the provider's SDK or a dict. Whatever is wrong with it becomes an answer.
-        """
-        asked = read_call(format, call)
-        return await self._conversation(format, context, timeout_seconds).answer(asked)
-
-    async def execute_calls(
-        self,
-        message: Any,
-        *,
-        context: ToolContext = NO_CONTEXT,
-        timeout_seconds: float | None = None,
-        at_once: int = 16,
-    ) -> list[dict[str, Any]]:
-        """Run the calls of a model's message: ``messages.extend(await registry.execute_calls(message))``.
-
-        ``message`` is what the model said, as an object of its provider's SDK or a dict; which provider's it is, its
-        shape tells. ``at_once`` calls run at the same time, each with its own deadline. What comes back is appended to
-        the conversation: the answers in the order of the calls, nothing if there were none. Never raises.
-        """
-        format, calls = calls_of(message)
-        if not calls:
-            return []
-        conversation = self._conversation(format, context, timeout_seconds)
-        return together(format, await conversation.answer_all([read_call(format, call) for call in calls], at_once))
-
-    def _conversation(self, format: str, context: ToolContext, timeout_seconds: float | None) -> Conversation:
-        return Conversation(
-            format, self._tools, partial(self.execute, context=context, timeout_seconds=timeout_seconds)
-        )
 
     # Listening and discovering
 

@@ -18,7 +18,7 @@ from toolcrib import (
     tool,
 )
 from toolcrib.core.addresses import AddressRules, fence
-from toolcrib.formats import to_structured_tool
+from toolcrib.frameworks import to_structured_tool
 
 
 @tool(tags=["math"])
@@ -148,7 +148,7 @@ def test_without_langchain_the_error_says_what_to_install() -> None:
 import sys
 sys.modules["langchain_core"] = None
 from toolcrib import tool
-from toolcrib.formats import to_structured_tool
+from toolcrib.frameworks import to_structured_tool
 def f() -> None: "d"
 try:
     to_structured_tool(tool(f))
@@ -162,7 +162,7 @@ except ImportError as error:
 
 
 def test_formats_do_not_import_langchain() -> None:
-    program = "import sys, toolcrib.formats; print('langchain_core' in sys.modules)"
+    program = "import sys, toolcrib, toolcrib.frameworks; print('langchain_core' in sys.modules)"
     assert (
         subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "False\n"
     )
