@@ -202,6 +202,8 @@ MEANINGS = {
     "execution_mode": "`sync`, `async`, `batch`, or the publisher's word",
     "isolation": "Where Python code runs: `inline`, `thread`, `process`; empty means by its kind",
     "timeout_seconds": "Its deadline",
+    "cacheable": "Whether equal arguments give an equal result, for a while",
+    "max_result_characters": "A longer result reaches a model as a preview and a handle",
     "safety_level": "`safe`, `low_risk`, `medium`, `high` or `dangerous`",
     "binding": "How a catalogued tool is run, see Binding",
     "policy_rule_uri": "The policy rule that governs it",

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from toolcrib.bootstrap import open_catalogue, plugin_folders
     from toolcrib.catalogue import Catalogue
     from toolcrib.core.addresses import AddressRules
+    from toolcrib.core.content import Audio, File, Image, Link
     from toolcrib.core.context import ToolContext
     from toolcrib.core.errors import (
         ApprovalRequiredError,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
         UnavailableError,
         VersionNotFoundError,
     )
+    from toolcrib.core.progress import ToolEvent
     from toolcrib.core.result import ToolResult
     from toolcrib.core.safety import ModelCapability, SafetyLevel
     from toolcrib.core.spec import Binding, ToolExample, ToolSpec
@@ -57,6 +59,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AddressRules",
     "ApprovalRequiredError",
+    "Audio",
     "BaseTool",
     "Binding",
     "BreakingChangeError",
@@ -65,6 +68,8 @@ __all__ = [
     "ConflictError",
     "DeniedError",
     "ExportError",
+    "File",
+    "Image",
     "IncompatibleError",
     "InvalidArgumentsError",
     "InvalidBundleError",
@@ -72,6 +77,7 @@ __all__ = [
     "InvalidOutputError",
     "InvalidQueryError",
     "InvalidSchemaError",
+    "Link",
     "MissingConfigError",
     "MissingDependencyError",
     "ModelCapability",
@@ -88,6 +94,7 @@ __all__ = [
     "Tool",
     "ToolBusyError",
     "ToolContext",
+    "ToolEvent",
     "ToolExample",
     "ToolExistsError",
     "ToolFailedError",
@@ -110,7 +117,12 @@ __all__ = [
 
 _HOMES = {
     "AddressRules": "toolcrib.core.addresses",
+    "Audio": "toolcrib.core.content",
+    "File": "toolcrib.core.content",
+    "Image": "toolcrib.core.content",
+    "Link": "toolcrib.core.content",
     "ToolContext": "toolcrib.core.context",
+    "ToolEvent": "toolcrib.core.progress",
     "ToolResult": "toolcrib.core.result",
     "ModelCapability": "toolcrib.core.safety",
     "SafetyLevel": "toolcrib.core.safety",

@@ -157,6 +157,10 @@ class ToolSpec(_Value):
     execution_mode: Text = ""
     isolation: Isolation = ""
     timeout_seconds: Seconds | None = None
+    cacheable: bool = Field(default=False, description="equal arguments give an equal result, for a while")
+    max_result_characters: Annotated[int, Field(gt=0)] | None = Field(
+        default=None, description="a longer result reaches a model as a preview and a handle"
+    )
     safety_level: SafetyLevel = SafetyLevel.SAFE
     binding: Binding = Field(default_factory=Binding)
     # Governance
@@ -227,6 +231,11 @@ class ToolSpec(_Value):
         return cls.parse(data)
 
 
+_ADDED = {"cacheable": False, "max_result_characters": None}
+"""Fields that came later, and what they are where nobody gave them: specs from before keep their digests."""
+_NEVER = object()
+
+
 def explain(error: ValidationError, data: Mapping[str, Any] | None = None, what: str = "tool") -> ToolValidationError:
     """Pydantic's complaint as one of ours: one sentence that names the record and the field."""
     first = error.errors(include_url=False)[0]
@@ -252,6 +261,8 @@ def _lower_first(text: str) -> str:
 
 def digest_of(document: Mapping[str, Any]) -> str:
     """The digest of the spec that a document holds; it need not be parsed for that."""
-    content = {key: value for key, value in document.items() if key != "credentials"}
+    content = {
+        key: value for key, value in document.items() if key != "credentials" and _ADDED.get(key, _NEVER) != value
+    }
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
