@@ -6,10 +6,11 @@ from toolcrib.formats.handover import Handover, handover, tool_called
 from toolcrib.formats.messages import calls_of
 from toolcrib.formats.prompt import generate_prompt, tool_instructions
 from toolcrib.formats.provider import Asked, Call, Loss
+from toolcrib.formats.streamed import StreamedMessage
 from toolcrib.formats.table import FORMATS, recognise_format
 
 __all__ = [
-    "FORMATS", "Asked", "Call", "Handover", "Loss", "calls_of", "from_definition", "generate_prompt", "handover",
+    "FORMATS", "Asked", "Call", "Handover", "Loss", "StreamedMessage", "calls_of", "from_definition", "generate_prompt", "handover",
     "parse_call", "read_call", "recognise_format", "render_result", "signature", "signatures",
     "together", "tool_called", "tool_instructions", "understood",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolcrib.formats.plain import plain
+from toolcrib.formats.streamed import StreamedMessage
 
 _MAX_WRAPPED = 4
 """A response holds choices, a choice a message, a message its content."""
@@ -16,6 +17,8 @@ _MAX_WRAPPED = 4
 
 def calls_of(message: Any) -> tuple[str, list[Mapping[str, Any]]]:
     """The format of a model's message and its calls, in order; ``("", [])`` if there is none in it."""
+    if isinstance(message, StreamedMessage):
+        message = message.message
     for _ in range(_MAX_WRAPPED):
         if isinstance(message, Sequence) and not isinstance(message, str | bytes):
             return _calls_among([body for each in message if (body := plain(each)) is not None])
