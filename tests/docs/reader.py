@@ -19,11 +19,13 @@ from unittest.mock import patch
 from tests.docs.documents import Block, Command, agrees, blocks, commands
 from tests.support.newcomer import newcomer_environment
 from tests.support.processes import free_port
+from tests.support.providers import scripted_providers
 
 RUN = ("toolcrib", "brain", "python", "cat", "ls")
 """Commands that are run; others, such as an installation, are for the reader alone."""
 
 PRACTICE = "python -m toolcrib.toolsets.scraping.practice"
+ASKS_A_MODEL = re.compile(r"AsyncOpenAI\(|AsyncAnthropic\(|genai\.Client\(|create_agent\(|Agent\(")
 EXPORT = re.compile(r"export (\w+)=(\S*)")
 
 
@@ -107,10 +109,14 @@ def follow(page: Path, folder: Path) -> None:
 
 def _follow_here(page: Path, folder: Path) -> None:
     warnings.simplefilter("error")
+    for of_google_genai in ("invalid escape sequence", "Inheritance class AiohttpClientSession"):
+        warnings.filterwarnings("ignore", of_google_genai)
     os.chdir(folder)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    asks_models = ASKS_A_MODEL.search(page.read_text(encoding="utf-8"))
     with (
-        patch.dict(os.environ, {**newcomer_environment(folder), "PATH": path}, clear=True),
+        scripted_providers() if asks_models else contextlib.nullcontext({}) as providers,
+        patch.dict(os.environ, {**newcomer_environment(folder), **providers, "PATH": path}, clear=True),
         asyncio.Runner() as loop,
     ):
         Reader(page, loop).follow()
