@@ -110,10 +110,12 @@ class Running:
     ) -> dict[str, Any]:
         """Run a tool call as a model's provider writes it, and answer as that provider reads it.
 
-        ``call`` is an object of the provider's SDK or a dict. Whatever is wrong with it becomes an answer.
+        ``call`` is an object of the provider's SDK or a dict. Whatever is wrong with it becomes an answer. An item of
+        OpenAI Responses is answered by one, also as ``openai``.
         """
-        asked = read_call(format, call)
-        return await self._conversation(format, context, timeout_seconds).answer(asked)
+        if format == "openai" and calls_of([call])[0] == "openai-responses":
+            format = "openai-responses"  # noqa: A001
+        return await self._conversation(format, context, timeout_seconds).answer(read_call(format, call))
 
     async def execute_calls(
         self,
