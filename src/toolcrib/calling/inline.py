@@ -40,19 +40,23 @@ async def run_async_inline(tool: Tool, arguments: dict[str, Any], context: ToolC
     the timer is set only when the tool suspends, to the deadline counted from the start.
     """
     keywords = tool.keywords(arguments, context)
-    seconds = context.seconds_for(tool.spec.timeout_seconds)
+    seconds = tool.spec.timeout_seconds
+    if context.timeout_seconds is not None:
+        seconds = context.seconds_for(seconds)
     started = time.monotonic()
     try:
         awaitable = tool.function(**keywords)
-        if type(awaitable) is types.AsyncGeneratorType:
+        kind = type(awaitable)
+        if kind is types.AsyncGeneratorType:
             awaitable = collected_async(awaitable, context.listener)
         if seconds is None:
             return await awaitable
-        if type(awaitable) is types.CoroutineType:
+        if kind is types.CoroutineType:
             try:
                 waiting_on = awaitable.send(None)
             except StopIteration as done:
-                _refuse_late(tool.spec.name, seconds, started)
+                if time.monotonic() - started > seconds:
+                    _refuse_late(tool.spec.name, seconds, started)
                 return done.value
             awaitable = _resumed(awaitable, waiting_on)
         return await _within(seconds, started, awaitable, tool.spec.name)

@@ -92,8 +92,9 @@ class Tool:
 
     def keywords(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """What the function is called with: typed values, and the context if it asks for one."""
-        if self.decode is not None:
-            arguments = self.decode(arguments)
+        decode = self.decode
+        if decode is not None:
+            arguments = decode(arguments)
         if self.context_parameter is not None:
             arguments = {**arguments, self.context_parameter: context}
         return arguments

@@ -126,7 +126,7 @@ class Decoder:
     def __call__(self, arguments: dict[str, Any]) -> dict[str, Any]:
         decoded = arguments
         for name in self.whole:
-            if type(arguments.get(name)) is float:
+            if name in arguments and type(arguments[name]) is float:
                 decoded = decoded | {name: int(arguments[name])}
         if self.rich:
             decoded = dict(decoded)
