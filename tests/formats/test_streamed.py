@@ -1,0 +1,179 @@
+"""Messages that come in pieces, put together from the SDKs' own events and from dicts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from anthropic.types import RawMessageStreamEvent
+from google.genai import types as gemini
+from hypothesis import given
+from hypothesis import strategies as st
+from openai.types.chat import ChatCompletionChunk
+from openai.types.responses import ResponseFunctionToolCall, ResponseStreamEvent
+from pydantic import TypeAdapter
+
+from toolcrib import ToolRegistry, tool
+from toolcrib.formats import StreamedMessage, calls_of
+
+
+@tool
+async def add(a: int, b: int = 1) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def put_together(events: list[Any]) -> StreamedMessage:
+    said = StreamedMessage()
+    for event in events:
+        said.add(event)
+    return said
+
+
+def chunk(delta: dict[str, Any]) -> ChatCompletionChunk:
+    choice = {"index": 0, "delta": delta, "finish_reason": None}
+    body = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+    return ChatCompletionChunk.model_validate(body)
+
+
+def call_piece(index: int, call_id: str | None, name: str | None, arguments: str) -> dict[str, Any]:
+    return {
+        "tool_calls": [
+            {"index": index, "id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+        ]
+    }
+
+
+CHAT = [
+    chunk({"role": "assistant", "content": "Let "}),
+    chunk({"content": "me see."}),
+    chunk(call_piece(0, "c1", "add", "")),
+    chunk(call_piece(1, "c2", "add", '{"a"')),
+    chunk(call_piece(0, None, None, '{"a": 1}')),
+    chunk(call_piece(1, None, None, ": 2}")),
+]
+
+
+@pytest.mark.parametrize("events", [CHAT, [each.model_dump() for each in CHAT]], ids=["objects", "dicts"])
+async def test_chunks_of_openai_chat(events: list[Any]) -> None:
+    said = put_together(events)
+    assert said.message["content"] == "Let me see."
+    assert [call["id"] for call in said.message["tool_calls"]] == ["c1", "c2"]
+    answers = await ToolRegistry([add]).execute_calls(said)
+    assert [(each["tool_call_id"], each["content"]) for each in answers] == [("c1", "2"), ("c2", "3")]
+    assert answers == await ToolRegistry([add]).execute_calls(said.message)
+
+
+def test_providers_that_send_whole_calls_without_an_index() -> None:
+    events = [
+        {"data": {"choices": [{"delta": {"tool_calls": [{"id": each, "function": {"name": "add", "arguments": {}}}]}}]}}
+        for each in ("D681PevKs", "9fJ2kLmNo")
+    ]
+    calls = put_together(events).message["tool_calls"]
+    assert [(call["id"], call["function"]["arguments"]) for call in calls] == [("D681PevKs", "{}"), ("9fJ2kLmNo", "{}")]
+
+
+def test_a_provider_that_gives_every_call_the_same_index() -> None:
+    events = [chunk(call_piece(0, each, "add", "{}")) for each in ("c1", "c2")]
+    assert [call["id"] for call in put_together(events).message["tool_calls"]] == ["c1", "c2"]
+
+
+def test_text_alone_is_a_message_without_calls() -> None:
+    said = put_together(CHAT[:2])
+    assert said.message == {"role": "assistant", "content": "Let me see."}
+    assert calls_of(said) == ("", [])
+
+
+async def test_events_of_openai_responses() -> None:
+    item = ResponseFunctionToolCall(
+        type="function_call", id="fc_1", call_id="call_1", name="add", arguments='{"a": 1}', status="completed"
+    )
+    begun = {**item.model_dump(), "arguments": "", "status": "in_progress"}
+    adapter: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
+    events = [
+        adapter.validate_python(event)
+        for event in (
+            {"type": "response.output_item.added", "output_index": 0, "sequence_number": 1, "item": begun},
+            {
+                "type": "response.function_call_arguments.delta", "output_index": 0, "sequence_number": 2,
+                "item_id": "fc_1", "delta": '{"a": 1}',
+            },
+            {"type": "response.output_item.done", "output_index": 0, "sequence_number": 3, "item": item.model_dump()},
+        )
+    ]  # fmt: skip
+    said = put_together(events)
+    assert [each["call_id"] for each in said.message] == ["call_1"]
+    [answer] = await ToolRegistry([add]).execute_calls(said)
+    assert answer == {"type": "function_call_output", "call_id": "call_1", "output": "2"}
+
+
+USAGE = {"input_tokens": 1, "output_tokens": 1}
+ANTHROPIC: list[dict[str, Any]] = [
+    {
+        "type": "message_start",
+        "message": {
+            "id": "m", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None,
+            "stop_sequence": None, "usage": USAGE,
+        },
+    },
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "Add "}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "them."}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "sig"}},
+    {"type": "content_block_stop", "index": 0},
+    {
+        "type": "content_block_start", "index": 1,
+        "content_block": {"type": "tool_use", "id": "t1", "name": "add", "input": {}},
+    },
+    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": ""}},
+    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '{"a": '}},
+    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "1}"}},
+    {"type": "content_block_stop", "index": 1},
+    {"type": "message_delta", "delta": {"stop_reason": "tool_use", "stop_sequence": None}, "usage": USAGE},
+    {"type": "message_stop"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("as_objects", [True, False])
+async def test_events_of_anthropic(as_objects: bool) -> None:
+    adapter: TypeAdapter[Any] = TypeAdapter(RawMessageStreamEvent)
+    said = put_together([adapter.validate_python(event) if as_objects else event for event in ANTHROPIC])
+    thinking, call = said.message["content"]
+    assert thinking == {"type": "thinking", "thinking": "Add them.", "signature": "sig"}
+    assert call["input"] == {"a": 1}
+    [answer] = await ToolRegistry([add]).execute_calls(said)
+    assert answer["content"][0]["content"] == "2"
+
+
+async def test_a_call_that_was_cut_off_is_answered_with_what_is_wrong() -> None:
+    said = put_together(ANTHROPIC[:9])
+    [answer] = await ToolRegistry([add]).execute_calls(said)
+    [block] = answer["content"]
+    assert (block["tool_use_id"], block["is_error"]) == ("t1", True)
+    assert "not JSON" in block["content"]
+
+
+async def test_chunks_of_gemini() -> None:
+    parts = [
+        gemini.Part(text="Let me "),
+        gemini.Part(text="see."),
+        gemini.Part(function_call=gemini.FunctionCall(name="add", args={"a": 1}), thought_signature=b"sig"),
+    ]
+    events = [
+        gemini.GenerateContentResponse(
+            candidates=[gemini.Candidate(content=gemini.Content(role="model", parts=[part]))]
+        )
+        for part in parts
+    ]
+    said = put_together(events)
+    whole = gemini.Content.model_validate(said.message)
+    assert whole.parts is not None
+    assert (whole.parts[0].text, whole.parts[1].thought_signature) == ("Let me see.", b"sig")
+    [answer] = await ToolRegistry([add]).execute_calls(said)
+    assert answer["parts"][0]["functionResponse"]["response"] == {"output": 2}
+
+
+@given(st.lists(st.sampled_from([*ANTHROPIC, *(each.model_dump() for each in CHAT), {}, None, 7, {"type": 3}])))
+def test_pieces_in_any_order_are_some_message(events: list[Any]) -> None:
+    json.dumps(put_together(events).message)
