@@ -2,8 +2,8 @@
 
 The providers' own SDKs talk to it, so what they send and read is what the real ones would get and give. The model
 wants to know the weather in Paris and in Oslo: it asks for both at once, the second time with an argument of a wrong
-name; it corrects itself by what it is told, and answers with what the tools returned. As the real ones do, it refuses a
-conversation in which a call has no answer under its id.
+name; it corrects itself by what it is told, and answers with what the tools returned. Handed a tool that counts words,
+it has some counted instead. As the real ones do, it refuses a conversation in which a call has no answer under its id.
 """
 
 from __future__ import annotations
@@ -31,12 +31,19 @@ class Conversation:
     tools: dict[str, Any] = field(default_factory=dict)
     """Their schemas, by name."""
     calls: dict[str, str] = field(default_factory=dict)
-    """The city or other word of each call, by its id."""
+    """The arguments of each call, by its id."""
     answers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def tool(self) -> str:
+        """The one that the model calls."""
+        return "count_words" if "count_words" in self.tools else "weather"
 
     def next_calls(self) -> list[tuple[str, dict[str, str]]]:
         """What the model wants now, each with an id; nothing if it knows enough."""
         self.check()
+        if self.tool == "count_words":
+            return [] if self.calls else [("call_1", {"text": "to be or not to be"})]
         if not self.calls:
             return [("call_1", {"city": "Paris"}), ("call_2", {"town": "Oslo"})]
         if len(self.calls) == 2 and "city" in self.answers["call_2"]:
@@ -44,11 +51,14 @@ class Conversation:
         return []
 
     def text(self) -> str:
+        if self.tool == "count_words":
+            return f"'be' occurs {json.loads(self.answers['call_1'])['be']} times."
         return f"Paris has {self.answers['call_1']}, Oslo has {self.answers['call_3']}."
 
     def check(self) -> None:
-        if "city" not in self.tools.get("weather", {}).get("properties", {}):
-            raise RefusedError(f"there is no tool 'weather' with a 'city': {self.tools}")
+        wanted = {"weather": "city", "count_words": "text"}[self.tool]
+        if wanted not in self.tools.get(self.tool, {}).get("properties", {}):
+            raise RefusedError(f"there is no tool {self.tool!r} with a {wanted!r}: {self.tools}")
         if unanswered := self.calls.keys() - self.answers.keys():
             raise RefusedError(f"no answer to {sorted(unanswered)}")
         if unasked := self.answers.keys() - self.calls.keys():
@@ -69,7 +79,7 @@ class Chat:
     @staticmethod
     def write(told: Conversation) -> dict[str, Any]:
         calls = [
-            {"id": call_id, "type": "function", "function": {"name": "weather", "arguments": json.dumps(arguments)}}
+            {"id": call_id, "type": "function", "function": {"name": told.tool, "arguments": json.dumps(arguments)}}
             for call_id, arguments in told.next_calls()
         ]
         message = {"role": "assistant", "content": None, "tool_calls": calls} if calls else None
@@ -103,7 +113,7 @@ class Responses:
     def write(told: Conversation) -> dict[str, Any]:
         output: list[dict[str, Any]] = [
             {
-                "type": "function_call", "id": f"fc_{call_id}", "call_id": call_id, "name": "weather",
+                "type": "function_call", "id": f"fc_{call_id}", "call_id": call_id, "name": told.tool,
                 "arguments": json.dumps(arguments), "status": "completed",
             }
             for call_id, arguments in told.next_calls()
@@ -136,7 +146,7 @@ class Messages:
     @staticmethod
     def write(told: Conversation) -> dict[str, Any]:
         content: list[dict[str, Any]] = [
-            {"type": "tool_use", "id": call_id, "name": "weather", "input": arguments}
+            {"type": "tool_use", "id": call_id, "name": told.tool, "input": arguments}
             for call_id, arguments in told.next_calls()
         ] or [{"type": "text", "text": told.text()}]
         return {
@@ -165,7 +175,7 @@ class Gemini:
     @staticmethod
     def write(told: Conversation) -> dict[str, Any]:
         parts: list[dict[str, Any]] = [
-            {"functionCall": {"name": "weather", "args": arguments}} for _, arguments in told.next_calls()
+            {"functionCall": {"name": told.tool, "args": arguments}} for _, arguments in told.next_calls()
         ] or [{"text": told.text()}]
         return {"candidates": [{"index": 0, "finishReason": "STOP", "content": {"role": "model", "parts": parts}}]}
 
