@@ -95,6 +95,10 @@ _AUDIO = {b"ID3": "audio/mpeg", b"\xff\xfb": "audio/mpeg", b"OggS": "audio/ogg",
 _FILES = {b"%PDF-": "application/pdf", b"PK\x03\x04": "application/zip", b"\x1f\x8b": "application/gzip"}
 
 
+SIMPLE = frozenset({str, int, float, bool, dict, type(None)})
+"""Types whose values are one part, text or JSON."""
+
+
 def parts_of(value: Any) -> tuple[Part, ...]:
     """The parts that a tool's value stands for."""
     if isinstance(value, str):

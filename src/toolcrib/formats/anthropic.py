@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from toolcrib.core.content import File, Image, Part, Text, base64_of, parts_of
+from toolcrib.core.content import SIMPLE, File, Image, Part, Text, base64_of, parts_of
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec
+from toolcrib.formats.jsonable import as_text
 from toolcrib.formats.naming import NameRule
 from toolcrib.formats.provider import Asked, Loss, asked, error_of, part_text, spec_from
 from toolcrib.formats.schemas import object_schema
@@ -42,8 +43,11 @@ def read_call(call: Mapping[str, Any]) -> Asked:
 
 
 def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss]) -> dict[str, Any]:
-    parts = parts_of(result.data) if result.success else (Text(error_of(result)),)
     content: Any
+    if result.success and type(result.data) in SIMPLE:
+        content = as_text(result.data)
+        return {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": False}
+    parts = parts_of(result.data) if result.success else (Text(error_of(result)),)
     if any(isinstance(part, Image | File) for part in parts):
         content = [_block(part, name, losses) for part in parts]
     else:

@@ -9,7 +9,7 @@ from toolcrib.core.errors import ToolValidationError
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.plain import plain
-from toolcrib.formats.provider import Asked, Call, Loss, in_order
+from toolcrib.formats.provider import Asked, Call, Loss, arguments_of
 from toolcrib.formats.table import format_named, provider_named
 
 
@@ -26,12 +26,8 @@ def parse_call(format: str, call: Any) -> Call:
 
     It is taken as the provider's SDK has it: an object of its own, or a dict.
     """
-    return understood(format, read_call(format, call))
-
-
-def understood(format: str, call: Asked) -> Call:
-    """The same from a call as it came."""
-    return in_order(call, format_named(format).title)
+    asked = read_call(format, call)
+    return Call(asked.name, arguments_of(asked, format_named(format).title), asked.call_id)
 
 
 def read_call(format: str, call: Any) -> Asked:

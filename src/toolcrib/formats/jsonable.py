@@ -29,6 +29,11 @@ _CONTAINERS = frozenset({dict, list})
 
 def as_text(value: Any) -> str:
     """``value`` as a model reads it: text stays text, everything else is JSON."""
+    kind = type(value)
+    if kind is str:
+        return value if value.isascii() else encodable(value)
+    if kind is int:
+        return str(value)
     if isinstance(value, str):
         return encodable(value)
     return json.dumps(as_json(value), ensure_ascii=False)

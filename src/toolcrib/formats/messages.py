@@ -21,7 +21,8 @@ def calls_of(message: Any) -> tuple[str, list[Mapping[str, Any]]]:
         message = message.message
     for _ in range(_MAX_WRAPPED):
         if isinstance(message, Sequence) and not isinstance(message, str | bytes):
-            return _calls_among([body for each in message if (body := plain(each)) is not None])
+            bodies = [each if type(each) is dict else plain(each) for each in message]
+            return _calls_among([body for body in bodies if body is not None])
         body = plain(message)
         if body is None:
             break
@@ -44,22 +45,29 @@ def _inside(body: Mapping[str, Any]) -> Any:
 
 
 def _calls_among(blocks: list[Mapping[str, Any]]) -> tuple[str, list[Mapping[str, Any]]]:
-    formats = [_format_of(block) for block in blocks]
-    first = next(filter(None, formats), "")
-    return first, [block for block, its in zip(blocks, formats, strict=True) if its and its == first]
+    """The calls among them that are of the same format as the first."""
+    first, calls = "", []
+    for block in blocks:
+        its = _format_of(block)
+        if its:
+            first = first or its
+            if its == first:
+                calls.append(block)
+    return first, calls
+
+
+_BY_TYPE = {"tool_use": "anthropic", "function_call": "openai-responses", "tool_call": "openai"}
 
 
 def _format_of(block: Mapping[str, Any]) -> str:
     """Whose call it is; empty if it is none."""
-    match block.get("type"):
-        case "tool_use":
-            return "anthropic"
-        case "function_call":
-            return "openai-responses"
-        case "tool_call":
-            return "openai"
+    kind = block.get("type")
+    if type(kind) is str and kind in _BY_TYPE:
+        return _BY_TYPE[kind]
+    if kind == "function" and "function" in block:
+        return "openai"
     if block.get("role") is not None or block.get("parts") is not None:
         return ""
-    if block.get("functionCall") is not None or block.get("function_call") is not None:
-        return "gemini"
-    return "openai" if block.get("function") is not None else ""
+    if block.get("function") is not None:
+        return "openai"
+    return "gemini" if block.get("functionCall") is not None or block.get("function_call") is not None else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolcrib.core.content import parts_of
+from toolcrib.core.content import SIMPLE, parts_of
 from toolcrib.core.errors import ToolValidationError
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec
@@ -58,8 +58,12 @@ def from_definition(given: Mapping[str, Any]) -> ToolSpec:
 
 def read_call(call: Mapping[str, Any]) -> Asked:
     """A ``tool_calls`` item of Chat Completions. What is flat is taken too."""
-    function = plain(call.get("function")) or call
-    arguments = function.get("arguments", function.get("args"))
+    function = call.get("function")
+    if type(function) is not dict:
+        function = plain(function) or call
+    arguments = function.get("arguments")
+    if arguments is None:
+        arguments = function.get("args")
     return asked(function.get("name"), arguments, call.get("id") or call.get("call_id"))
 
 
@@ -72,7 +76,7 @@ def text_of(result: ToolResult, name: str, losses: list[Loss], provider: str) ->
     """The whole result as text."""
     if not result.success:
         return as_text(failure_of(result))
-    if type(result.data) is str:
+    if type(result.data) in SIMPLE:
         return as_text(result.data)
     return "\n".join(part_text(part, name, losses, provider) for part in parts_of(result.data))
 

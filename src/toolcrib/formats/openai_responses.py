@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolcrib.core.content import File, Image, Part, base64_of, parts_of
+from toolcrib.core.content import SIMPLE, File, Image, Part, base64_of, parts_of
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats import openai
@@ -29,7 +29,7 @@ def read_call(call: Mapping[str, Any]) -> Asked:
 
 
 def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss]) -> dict[str, Any]:
-    parts = parts_of(result.data) if result.success else ()
+    parts = parts_of(result.data) if result.success and type(result.data) not in SIMPLE else ()
     output: Any
     if any(isinstance(part, Image | File) for part in parts):
         output = [_item(part, name, losses) for part in parts]

@@ -9,7 +9,7 @@ from typing import Any
 
 def plain(thing: Any) -> Mapping[str, Any] | None:
     """A message, a block or a call as a mapping; None if it is nothing of that kind."""
-    if isinstance(thing, Mapping):
+    if type(thing) is dict or isinstance(thing, Mapping):
         return thing
     if isinstance(thing, type | str | bytes | int | float | list | tuple | None):
         return None

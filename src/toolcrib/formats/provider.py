@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from pydantic_core import from_json
+
 from toolcrib.core.content import Json, Link, Part, Text
 from toolcrib.core.errors import InvalidArgumentsError
 from toolcrib.core.json import holds_more_values, is_finite, read_json
@@ -55,24 +57,37 @@ class Asked(NamedTuple):
         return self.name if isinstance(self.name, str) else ""
 
 
+_new = tuple.__new__
+"""Makes a NamedTuple at half the price of calling it."""
+
+
 def asked(name: Any, arguments: Any, call_id: object) -> Asked:
-    return Asked(name, arguments, "" if call_id is None else str(call_id))
+    if type(call_id) is not str:
+        call_id = "" if call_id is None else str(call_id)
+    return _new(Asked, (name, arguments, call_id))
 
 
-def in_order(call: Asked, provider: str) -> Call:
-    """The call, or InvalidArgumentsError; arguments may be an object or the JSON text of one, none an empty one."""
-    name, arguments = call.name, call.arguments
+def arguments_of(call: Asked, provider: str) -> dict[str, Any]:
+    """What a call gives, as an object or the JSON text of one; InvalidArgumentsError if it is neither, or no call."""
+    name, arguments, _ = call
+    if type(arguments) is str and type(name) is str and name and len(arguments) <= _MOST_VALUES:
+        try:
+            value = from_json(arguments, allow_inf_nan=False)
+            if type(value) is dict:
+                return value
+        except ValueError:
+            pass  # it is something else, or wrong: what follows says so
     if not isinstance(name, str) or not name:
         raise InvalidArgumentsError(f"the {provider} tool call has no 'name'; it must be text, not {name!r:.60}")
     if isinstance(arguments, str | bytes):
         arguments = _read(arguments, name)
     if isinstance(arguments, dict):
-        return Call(name, arguments, call.call_id)
+        return arguments
     if not isinstance(arguments, Mapping | None):
         raise InvalidArgumentsError(
             f"the arguments of {name!r} must be an object of names and values, not {arguments!r:.60}", tool=name
         )
-    return Call(name, dict(arguments or {}), call.call_id)
+    return dict(arguments or {})
 
 
 def _read(text: str | bytes, name: str) -> Any:

@@ -3,55 +3,81 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from toolcrib.core.errors import InvalidArgumentsError, ToolcribError
+from toolcrib.core.context import ToolContext
+from toolcrib.core.errors import InvalidArgumentsError, ToolcribError, ToolFailedError
 from toolcrib.core.result import ToolResult
 from toolcrib.core.tool import Tool
-from toolcrib.formats import Asked, render_result, tool_called, understood
+from toolcrib.formats import Asked, read_call, tool_called
+from toolcrib.formats.provider import arguments_of
+from toolcrib.formats.table import format_named, provider_named
 
-Execute = Callable[[str, Mapping[str, Any]], Coroutine[Any, Any, ToolResult]]
+Execute = Callable[[str, Mapping[str, Any], ToolContext], Coroutine[Any, Any, ToolResult]]
 
 
-@dataclass(frozen=True, slots=True)
 class Conversation:
     """Answers calls in ``format`` with ``tools``; ``execute`` never raises."""
 
-    format: str
-    tools: Mapping[str, Tool]
-    execute: Execute
+    __slots__ = ("_context", "_execute", "_format", "_provider", "_title", "_tools")
+
+    def __init__(self, format: str, tools: Mapping[str, Tool], execute: Execute, context: ToolContext) -> None:
+        self._format = format
+        self._provider = provider_named(format)
+        self._title = format_named(format).title
+        self._tools = tools
+        self._execute = execute
+        self._context = context
+
+    def read(self, call: Any) -> Asked:
+        """A call as it came; whatever is wrong with it is told when it is answered."""
+        return self._provider.read_call(call) if type(call) is dict else read_call(self._format, call)
 
     async def answer(self, asked: Asked) -> dict[str, Any]:
-        try:
-            call = understood(self.format, asked)
-            name = call.name if call.name in self.tools else tool_called(self.tools, self.format, call.name)
-        except ToolcribError as error:
-            return self._refused(asked, error)
-        return self._told(asked, await self.execute(name, call.arguments))
+        [answer] = await self.answer_all([asked], 1)
+        return answer
 
     async def answer_all(self, calls: Sequence[Asked], at_once: int) -> list[dict[str, Any]]:
-        """Each answered, in order. A few tasks take the calls one by one: a task for each would cost more than it."""
-        answers: list[dict[str, Any]] = [{}] * len(calls)
-        waiting = iter(list(enumerate(calls)))
+        """Each answered, in order, at most so many at once.
+
+        Whoever takes a call first sees to it that another task takes the next, which it does only if this one waits:
+        calls that never wait cost no tasks.
+        """
+        answers: list[dict[str, Any] | None] = [None] * len(calls)
+        waiting = deque(enumerate(calls))
         twice = _ids_given_before(calls)
+        helpers = at_once - 1
+        tools, title, execute, context = self._tools, self._title, self._execute, self._context
+        render = self._provider.render_result
 
-        async def work() -> None:
-            for place, asked in waiting:
-                if place in twice:
-                    answers[place] = self._refused(asked, _used_before(asked))
-                else:
-                    answers[place] = await self.answer(asked)
+        async def work(group: asyncio.TaskGroup) -> None:
+            nonlocal helpers
+            helped = False
+            while waiting:
+                place, asked = waiting.popleft()
+                if not helped and waiting and helpers > 0:
+                    helped = True
+                    helpers -= 1
+                    group.create_task(work(group))
+                try:
+                    if place in twice:
+                        raise _used_before(asked)
+                    arguments, name = arguments_of(asked, title), asked[0]
+                    if name not in tools:
+                        name = tool_called(tools, self._format, name)
+                    result = await execute(name, arguments, context)
+                except ToolcribError as error:
+                    result = ToolResult.of_error(error)
+                answers[place] = render(asked[2], result, asked[0], [])
 
-        await asyncio.gather(*(work() for _ in range(min(len(calls), max(1, at_once)))))
-        return answers
-
-    def _refused(self, asked: Asked, error: ToolcribError) -> dict[str, Any]:
-        return self._told(asked, ToolResult.of_error(error))
-
-    def _told(self, asked: Asked, result: ToolResult) -> dict[str, Any]:
-        return render_result(self.format, asked.call_id, result, name=asked.exported_name)
+        async with asyncio.TaskGroup() as group:
+            await work(group)
+        return [
+            render(asked[2], ToolResult.of_error(_ended_its_task(asked)), asked[0], []) if answer is None else answer
+            for asked, answer in zip(calls, answers, strict=True)
+        ]
 
 
 def _ids_given_before(calls: Sequence[Asked]) -> set[int]:
@@ -64,6 +90,10 @@ def _ids_given_before(calls: Sequence[Asked]) -> set[int]:
                 twice.add(place)
             seen.add(asked.call_id)
     return twice
+
+
+def _ended_its_task(asked: Asked) -> ToolFailedError:
+    return ToolFailedError(asked.exported_name, "it cancelled the task that it ran in", cause_type="CancelledError")
 
 
 def _used_before(asked: Asked) -> InvalidArgumentsError:

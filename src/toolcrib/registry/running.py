@@ -18,7 +18,7 @@ from toolcrib.core.progress import ToolEvent
 from toolcrib.core.result import ToolResult
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.tool import Tool
-from toolcrib.formats import calls_of, read_call, together
+from toolcrib.formats import calls_of, together
 from toolcrib.registry.conversation import Conversation
 
 
@@ -115,7 +115,8 @@ class Running:
         """
         if format == "openai" and calls_of([call])[0] == "openai-responses":
             format = "openai-responses"  # noqa: A001
-        return await self._conversation(format, context, timeout_seconds).answer(read_call(format, call))
+        conversation = self._conversation(format, context, timeout_seconds)
+        return await conversation.answer(conversation.read(call))
 
     async def execute_calls(
         self,
@@ -135,10 +136,8 @@ class Running:
         if not calls:
             return []
         conversation = self._conversation(speaker, context, timeout_seconds)
-        asked = [read_call(speaker, call) for call in calls]
-        return together(speaker, await conversation.answer_all(asked, at_once))
+        return together(speaker, await conversation.answer_all(list(map(conversation.read, calls)), at_once))
 
     def _conversation(self, format: str, context: ToolContext, timeout_seconds: float | None) -> Conversation:
-        return Conversation(
-            format, self._tools, partial(self.execute, context=context, timeout_seconds=timeout_seconds)
-        )
+        execute = self._calls.execute if timeout_seconds is None else partial(self._execute_within, timeout_seconds)
+        return Conversation(format, self._tools, execute, context)
