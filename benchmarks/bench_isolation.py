@@ -34,6 +34,7 @@ from toolcrib.adapters.runners.bundle import BundleRunner
 from toolcrib.adapters.runners.sandbox import Sandbox
 from toolcrib.adapters.runners.unpacking import BundleCache
 from toolcrib.calling.process import run_in_process
+from toolcrib.core.spec import Isolation
 from toolcrib.formats.bundle import blob_key, bundle_link
 
 SECONDS = 1.5
@@ -84,10 +85,9 @@ async def _rate(call: Callable[[], Any]) -> float:
     return count / SECONDS
 
 
-async def tool_calls(isolation: str) -> float:
-    registry = ToolRegistry(
-        [tool(isolation=isolation, **({} if isolation == "inline" else {"timeout_seconds": 30}))(add)]
-    )
+async def tool_calls(isolation: Isolation) -> float:
+    timeout = None if isolation == "inline" else 30
+    registry = ToolRegistry([tool(isolation=isolation, timeout_seconds=timeout)(add)])
     await registry.execute("add", {"a": 1, "b": 2})
     return await _rate(lambda: registry.execute("add", {"a": 1, "b": 2}))
 

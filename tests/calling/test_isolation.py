@@ -16,6 +16,7 @@ from toolcrib import AddressRules, ToolBusyError, ToolContext, ToolFailedError, 
 from toolcrib.calling.process import ProcessRunner, run_in_process
 from toolcrib.calling.thread import MAX_ABANDONED, ThreadRunner
 from toolcrib.core.addresses import fence
+from toolcrib.core.spec import Isolation
 from toolcrib.core.tool import Tool
 
 
@@ -205,7 +206,7 @@ async def test_a_process_that_dies_is_a_failure_and_the_next_call_works() -> Non
 
 
 @pytest.mark.parametrize("isolation", ["inline", "thread", "process"])
-async def test_what_a_tool_raises_is_a_failure_with_its_cause(isolation: str) -> None:
+async def test_what_a_tool_raises_is_a_failure_with_its_cause(isolation: Isolation) -> None:
     class Odd(Exception):
         def __init__(self, a: int, b: int) -> None:
             super().__init__(f"{a} and {b}")
@@ -320,7 +321,7 @@ async def test_a_tool_that_catches_its_cancellation_was_not_stopped(fate: str) -
 
 
 @pytest.mark.parametrize("isolation", ["inline", "thread", "process"])
-async def test_the_address_rules_in_force_go_with_the_call(isolation: str) -> None:
+async def test_the_address_rules_in_force_go_with_the_call(isolation: Isolation) -> None:
     def judged(url: str) -> str:
         """Ask."""
         return AddressRules.in_force().refusal_of_url(url)

@@ -18,6 +18,7 @@ from toolcrib import (
     ToolValidationError,
     tool,
 )
+from toolcrib.define import make_tool
 
 
 class Colour(enum.Enum):
@@ -192,9 +193,6 @@ def test_fields_given_to_the_decorator_come_first() -> None:
 def test_wrong_definitions_say_what_is_wrong() -> None:
     def undocumented(a: int) -> None: ...
 
-    def positional(*a: int) -> None:
-        """P."""
-
     def untyped(a: "Nowhere") -> None:  # type: ignore[name-defined]  # noqa: F821
         """U."""
 
@@ -209,10 +207,9 @@ def test_wrong_definitions_say_what_is_wrong() -> None:
 
     cases: list[tuple[Any, str]] = [
         (lambda: tool(undocumented), "'undocumented' has no description"),
-        (lambda: tool(positional), "parameter 'a' of tool 'positional'"),
         (lambda: tool(untyped), "'untyped' cannot be read"),
         (lambda: tool(odd), "'a' in tool 'odd' has no JSON Schema"),
-        (lambda: tool(colour="red")(fine), "'colour'"),
+        (lambda: make_tool(fine, colour="red"), "'colour'"),
         (lambda: tool(isolation="inline", timeout_seconds=1)(fine), "nobody can stop it"),
         (lambda: tool(NotSchema), "not a function"),
     ]

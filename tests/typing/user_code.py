@@ -1,6 +1,6 @@
 """Code as a user writes it. Nobody runs it: mypy reads it, and a type that changes under a user's feet is an error."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, assert_type
 
 from toolcrib import (
@@ -32,6 +32,42 @@ async def who_calls(context: ToolContext) -> str:
     return context.principal
 
 
+@tool("items")
+async def items(count: int) -> AsyncIterator[int]:
+    """Count."""
+    for each in range(count):
+        yield each
+
+
+def plain(text: str) -> str:
+    """Nothing."""
+    return text
+
+
+class Files:
+    def __init__(self, root: str) -> None:
+        self.root = root
+
+    @tool
+    def read(self, path: str) -> str:
+        """Read."""
+        return self.root + path
+
+    @tool(tags=("files",))
+    async def write(self, path: str, text: str = "") -> int:
+        """Write."""
+        return len(path + text)
+
+
+async def use_the_methods(files: Files) -> None:
+    assert_type(files.read("a"), str)
+    assert_type(await files.write("a", text="b"), int)
+    assert_type(files.read.spec, ToolSpec)
+    assert_type(Files.read(files, "a"), str)
+    async for each in items(3):
+        assert_type(each, int)
+
+
 class Greet(BaseTool):
     name = "greet"
     description = "Greet somebody."
@@ -46,10 +82,20 @@ def approve(spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
 
 
 async def use_the_registry() -> None:
-    assert_type(add, Tool)
-    assert_type(who_calls, Tool)
+    assert_type(add(1, b=2), int)
+    assert_type(await who_calls(ToolContext()), str)
+    anything: Tool = add
+    assert_type(anything(), Any)
+    several: list[Tool] = [add, who_calls]
+    assert_type([each.spec for each in several], list[ToolSpec])
     registry = ToolRegistry([add, Greet], approve=approve)
-    assert_type(registry.register(who_calls), Tool)
+    assert_type(registry.register(add)(1), int)
+    assert_type(registry.register(plain)("x"), str)
+    assert_type(registry.register(Greet), Tool)
+    assert_type(registry.register(Greet()), Tool)
+    assert_type(registry.register(Files("/")), list[Tool])
+    assert_type(registry.register(Files), list[Tool])
+    assert_type(registry.register_many([Files("/"), add]), list[Tool])
     built = create_tool().name("noop").description("Do nothing.").schema({"type": "object"}).implement(print).build()
     assert_type(built, Tool)
     assert_type(registry.get("add").spec, ToolSpec)

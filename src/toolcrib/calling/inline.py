@@ -60,19 +60,24 @@ async def run_async_inline(tool: Tool, arguments: dict[str, Any], context: ToolC
                 return done.value
             awaitable = _resumed(awaitable, waiting_on)
         return await _within(seconds, started, awaitable, tool.spec.name)
-    except ToolTimeoutError:
-        raise
-    except asyncio.CancelledError:
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        failure = _failure(tool.spec.name, error, seconds, started)
+        if failure is error:
+            raise
+        raise failure from error
+
+
+def _failure(name: str, error: BaseException, seconds: float | None, started: float) -> BaseException:
+    """What a caller is told of what an async function raised."""
+    if isinstance(error, ToolTimeoutError):
+        return error
+    if isinstance(error, asyncio.CancelledError):
         task = asyncio.current_task()
-        if task is None or task.cancelling():
-            raise
-        raise ToolFailedError(tool.spec.name, "it cancelled itself", cause_type="CancelledError") from None
-    except (Exception, SystemExit) as error:
-        if seconds is not None:
-            _refuse_late(tool.spec.name, seconds, started)
-        if isinstance(error, ToolcribError):
-            raise
-        raise as_failure(tool.spec.name, error) from error
+        asked_to = task is None or task.cancelling()
+        return error if asked_to else ToolFailedError(name, "it cancelled itself", cause_type="CancelledError")
+    if seconds is not None:
+        _refuse_late(name, seconds, started)
+    return as_failure(name, error)
 
 
 async def _within(seconds: float, started: float, awaitable: Any, name: str) -> Any:

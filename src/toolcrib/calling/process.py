@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import importlib
+import inspect
 import itertools
 import logging
 import os
@@ -35,6 +36,7 @@ from toolcrib.calling.wire import GarbledError, GaveUpError, Patience, Wire
 from toolcrib.core.addresses import AddressRules
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import InvalidArgumentsError, ToolFailedError, ToolTimeoutError
+from toolcrib.core.positions import own_function
 from toolcrib.core.progress import Listener, ToolEvent
 from toolcrib.core.tool import Tool
 
@@ -278,11 +280,25 @@ def _reference(function: Callable[..., Any]) -> tuple[str, ...] | tuple[str, byt
             target = getattr(target, part, None)
         if target is function or getattr(target, "function", None) is function:
             return ("name", module, name)
+    if (pickled := _bound_method(function)) is not None:
+        return ("pickle", pickled)
     import cloudpickle
 
     if module in sys.modules and not _importable(module):
         cloudpickle.register_pickle_by_value(sys.modules[module])
     return ("pickle", cloudpickle.dumps(function))
+
+
+def _bound_method(function: Callable[..., Any]) -> bytes | None:
+    """A method as its instance and its name, if they can travel so: what its module holds does not go along then."""
+    method = own_function(function)
+    owner = getattr(method, "__self__", None)
+    if not inspect.ismethod(method) or isinstance(owner, type) or not _importable(type(owner).__module__):
+        return None
+    try:
+        return pickle.dumps(function)
+    except Exception:  # pickling runs arbitrary __reduce__ methods
+        return None
 
 
 @cache

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Protocol, Self, cast, overload
+
+from typing_extensions import ParamSpec, TypeVar
 
 from toolcrib.core.context import NO_CONTEXT, ToolContext
 from toolcrib.core.json import as_json
+from toolcrib.core.positions import own_function
 from toolcrib.core.result import Ran, ToolResult
 from toolcrib.core.schema import ArgumentCheck, OutputCheck
 from toolcrib.core.spec import ToolSpec
+
+P = ParamSpec("P", default=...)
+R_co = TypeVar("R_co", default=Any, covariant=True)
+_Rest = ParamSpec("_Rest")
 
 _JSON_SCALARS = frozenset({str, int, bool, type(None)})
 """Not float, of which some are no JSON."""
@@ -26,10 +33,11 @@ class Runner(Protocol):
     def __call__(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Awaitable[Any]: ...
 
 
-class Tool:
+class Tool(Generic[P, R_co]):
     """``tool.spec`` says what it is, ``await tool.execute(arguments)`` runs it.
 
-    Calling the object itself (``tool(...)``) is calling the function it was made from, unchecked.
+    Calling the object itself (``tool(...)``) is calling the function it was made from, unchecked. For a type checker
+    ``Tool[P, R]`` has that function's signature; plain ``Tool`` is a tool of any.
     """
 
     __slots__ = (
@@ -103,11 +111,33 @@ class Tool:
         """The same code under another description."""
         return Tool(spec, self.function, self.runner, context_parameter=self.context_parameter, decode=self.decode)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.function(*args, **kwargs)
+    def with_function(self, function: Callable[..., Any], runner: Runner) -> Tool:
+        """Other code under the same description. What its checks have compiled is shared, not made again."""
+        made = Tool(self.spec, function, runner, context_parameter=self.context_parameter, decode=self.decode)
+        if self._check is None:
+            self._check = ArgumentCheck(self.spec.parameters, self.spec.name)
+        if self._output is None and self._checks_output:
+            self._output = OutputCheck(self.spec.returns, self.spec.name)
+        made._check, made._output = self._check, self._output
+        return made
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        return cast(R_co, own_function(self.function)(*args, **kwargs))
+
+    if TYPE_CHECKING:  # at run time a tool made of a method binds (toolcrib.define.methods), any other is a plain value
+
+        @overload
+        def __get__(self, instance: None, owner: type | None = None, /) -> Self: ...
+
+        @overload
+        def __get__(
+            self: Tool[Concatenate[Any, _Rest], R_co], instance: object, owner: type | None = None, /
+        ) -> Tool[_Rest, R_co]: ...
+
+        def __get__(self, instance: object, owner: type | None = None, /) -> Tool[..., Any]: ...
 
     def __reduce__(self) -> tuple[Any, ...]:
-        rebuild = partial(Tool, context_parameter=self.context_parameter, decode=self.decode)
+        rebuild: partial[Tool] = partial(Tool, context_parameter=self.context_parameter, decode=self.decode)
         return rebuild, (self.spec, self.function, self.runner)
 
     def __repr__(self) -> str:

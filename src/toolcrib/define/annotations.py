@@ -1,4 +1,4 @@
-"""Python annotations as JSON Schema, and JSON values back as what the annotations promise.
+"""Python annotations as JSON Schema.
 
 Plain types are translated by a table: a thousand tools must not cost a thousand pydantic models. Everything else goes
 to pydantic, all of a function's types at once, so that models of the same name get different definitions.
@@ -9,14 +9,12 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
-from pydantic import PydanticUserError, TypeAdapter, ValidationError
-from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError
+from pydantic import PydanticUserError, TypeAdapter
+from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUndefinedAnnotation
 
-from toolcrib.core.errors import InvalidArgumentsError, ToolValidationError
+from toolcrib.core.errors import ToolValidationError
 from toolcrib.core.schema import JsonSchema
 
 _SIMPLE: dict[Any, JsonSchema] = {
@@ -26,6 +24,7 @@ _SIMPLE: dict[Any, JsonSchema] = {
     bool: {"type": "boolean"},
     type(None): {"type": "null"},
     None: {"type": "null"},
+    typing.LiteralString: {"type": "string"},
     Any: {},
     list: {"type": "array"},
     dict: {"type": "object"},
@@ -70,25 +69,42 @@ def _literal_schema(values: tuple[Any, ...]) -> JsonSchema | None:
     return schema
 
 
-def schemas(annotations: Mapping[str, Any], mode: _Mode, tool: str) -> tuple[dict[str, JsonSchema], dict[str, Any]]:
-    """A schema for each annotation, and the definitions (``$defs``) that they share."""
+class Schemas(NamedTuple):
+    """A schema for each annotation, the definitions (``$defs``) that they share, and what reads the richer ones."""
+
+    found: dict[str, JsonSchema]
+    definitions: dict[str, Any]
+    adapters: dict[str, TypeAdapter[Any]]
+
+
+def schemas(annotations: Mapping[str, Any], mode: _Mode, tool: str) -> Schemas:
+    """The schemas of a function's annotations; ToolValidationError names the one that has none."""
     found: dict[str, JsonSchema] = {}
     rich: dict[str, TypeAdapter[Any]] = {}
     for name, annotation in annotations.items():
         schema = plain_schema(annotation)
         if schema is None:
-            rich[name] = _adapter(name, annotation, tool)
+            rich[name] = _adapter(name, annotation, mode, tool)
         else:
             found[name] = schema
     if not rich:
-        return found, {}
+        return Schemas(found, {}, rich)
     try:
         by_key, shared = TypeAdapter.json_schemas([(name, mode, adapter) for name, adapter in rich.items()])
     except (PydanticInvalidForJsonSchema, PydanticUserError) as error:
-        raise _unknown_type(tool, ", ".join(map(repr, rich)), error) from None
+        culprit = next((name for name, adapter in rich.items() if not _has_schema(adapter, mode)), next(iter(rich)))
+        raise _unknown_type(tool, culprit, annotations[culprit], error) from None
     for (name, _), schema in by_key.items():
         found[name] = _with_text_note(schema, annotations[name])
-    return found, shared.get("$defs", {})
+    return Schemas(found, shared.get("$defs", {}), rich)
+
+
+def _has_schema(adapter: TypeAdapter[Any], mode: _Mode) -> bool:
+    try:
+        adapter.json_schema(mode=mode)
+    except (PydanticInvalidForJsonSchema, PydanticUserError):
+        return False
+    return True
 
 
 def _with_text_note(schema: JsonSchema, annotation: Any) -> JsonSchema:
@@ -97,75 +113,28 @@ def _with_text_note(schema: JsonSchema, annotation: Any) -> JsonSchema:
     return schema if text is None or "description" in schema else schema | {"description": text}
 
 
-def _adapter(name: str, annotation: Any, tool: str) -> TypeAdapter[Any]:
+def _adapter(name: str, annotation: Any, mode: _Mode, tool: str) -> TypeAdapter[Any]:
     try:
+        if mode == "validation" and _wants_a_class(annotation):  # of which pydantic says that anything would do
+            raise PydanticInvalidForJsonSchema("a class")
         return TypeAdapter(annotation)
-    except (PydanticSchemaGenerationError, PydanticUserError) as error:
-        raise _unknown_type(tool, repr(name), error) from None
+    except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError, TypeError) as error:
+        raise _unknown_type(tool, name, annotation, error) from None
 
 
-def _unknown_type(tool: str, where: str, error: Exception) -> ToolValidationError:
-    reason = str(error).splitlines()[0]
-    return ToolValidationError(f"the type of {where} in tool {tool!r} has no JSON Schema: {reason}")
+def _wants_a_class(annotation: Any) -> bool:
+    if annotation is type or get_origin(annotation) is type:
+        return True
+    return get_origin(annotation) is not Literal and any(map(_wants_a_class, get_args(annotation)))
 
 
-@dataclass(eq=False)
-class Decoder:
-    """Turns checked JSON values into what a function's annotations promise: models, dates, enums, whole numbers."""
-
-    tool: str
-    rich: dict[str, Any]
-    """Annotations that are not plain JSON."""
-    whole: tuple[str, ...]
-    """Parameters of type int: JSON Schema takes 1.0 for an integer, ``range`` does not."""
-
-    @cached_property
-    def _adapters(self) -> dict[str, TypeAdapter[Any]]:
-        return {name: TypeAdapter(annotation) for name, annotation in self.rich.items()}
-
-    def __call__(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        decoded = arguments
-        for name in self.whole:
-            if name in arguments and type(arguments[name]) is float:
-                decoded = decoded | {name: int(arguments[name])}
-        if self.rich:
-            decoded = dict(decoded)
-            for name, adapter in self._adapters.items():
-                if name in decoded:
-                    decoded[name] = self._decoded(name, adapter, decoded[name])
-        return decoded
-
-    def _decoded(self, name: str, adapter: TypeAdapter[Any], value: Any) -> Any:
-        try:
-            return adapter.validate_python(value)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            path = ".".join([name, *map(str, first["loc"])])
-            raise InvalidArgumentsError(
-                f"argument {path!r} of tool {self.tool!r}: {first['msg'][:1].lower()}{first['msg'][1:]}",
-                tool=self.tool,
-                argument=path,
-            ) from None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Decoder, (self.tool, self.rich, self.whole)
-
-
-def decoder(annotations: Mapping[str, Any], tool: str) -> Decoder | None:
-    """A decoder for a function's parameters; None if JSON values are what it wants already."""
-    rich = {name: hint for name, hint in annotations.items() if plain_schema(hint) is None}
-    whole = tuple(name for name, hint in annotations.items() if hint is int)
-    return Decoder(tool, rich, whole) if rich or whole else None
-
-
-def type_hints(function: Any, frames: typing.Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The function's annotations, evaluated; names local to the place of definition are looked up in ``frames``."""
-    try:
-        return typing.get_type_hints(function, include_extras=True)
-    except NameError:
-        for names in frames:
-            try:
-                return typing.get_type_hints(function, localns=dict(names), include_extras=True)
-            except NameError:
-                continue
-        raise
+def _unknown_type(tool: str, name: str, annotation: Any, error: Exception) -> ToolValidationError:
+    if isinstance(error, PydanticSchemaGenerationError | PydanticInvalidForJsonSchema):
+        shown = annotation.__name__ if isinstance(annotation, type) else str(annotation)
+        reason = (
+            f"{shown} cannot be made from JSON; use plain types, a dataclass, a TypedDict or a pydantic model, "
+            "and make the rest of them in the function"
+        )
+    else:
+        reason = str(error).splitlines()[0]
+    return ToolValidationError(f"the type of {name!r} in tool {tool!r} has no JSON Schema: {reason}")

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from toolcrib.core.errors import ToolValidationError
 from toolcrib.core.spec import ToolExample, ToolSpec
 from toolcrib.core.tool import Tool
-from toolcrib.define.annotations import Decoder
+from toolcrib.define.decoding import Decoder
 from toolcrib.define.function import running, ways_to_run
 
 _log = logging.getLogger("toolcrib")

@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
+import types
 from collections.abc import Callable
-from typing import Any, overload
+from typing import Any, ParamSpec, Protocol, TypeVar, Unpack, overload
 
 from toolcrib.calling import default_isolation, runner_for
 from toolcrib.core.errors import ToolValidationError
+from toolcrib.core.positions import ByPosition
 from toolcrib.core.spec import ToolSpec
+from toolcrib.core.spec_fields import SpecFields
 from toolcrib.core.tool import Tool
+from toolcrib.define.callables import is_async_callable, name_of
+from toolcrib.define.methods import MethodTool, is_method
 from toolcrib.define.signature import read_signature
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class ToolMaker(Protocol):
+    """What ``@tool(...)`` decorates with."""
+
+    @overload
+    def __call__(self, function: classmethod[Any, P, R], /) -> Tool[P, R]: ...
+
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> Tool[P, R]: ...
+
 
 @overload
-def tool(function: Callable[..., Any], /) -> Tool: ...
+def tool(function: classmethod[Any, P, R], /) -> Tool[P, R]: ...
 
 
 @overload
-def tool(name: str | None = None, /, **fields: Any) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(function: Callable[P, R], /) -> Tool[P, R]: ...
 
 
-def tool(
-    function: Callable[..., Any] | str | None = None, /, **fields: Any
-) -> Tool | Callable[[Callable[..., Any]], Tool]:
+@overload
+def tool(called: str | None = None, /, **fields: Unpack[SpecFields]) -> ToolMaker: ...
+
+
+def tool(function: Any = None, /, **fields: Any) -> Any:
     """Make a tool of a function, sync or async.
 
     The name, the description and the JSON Schemas come from the function's name, docstring and annotations; any field
@@ -35,24 +53,43 @@ def tool(
             "Add two numbers."
             return a + b
     """
-    if callable(function):
+    if function is not None and not isinstance(function, str):
         return make_tool(function, **fields)
     if function is not None:
         fields["name"] = function
     return lambda decorated: make_tool(decorated, **fields)
 
 
-def make_tool(function: Callable[..., Any], **fields: Any) -> Tool:
+def make_tool(function: Any, **fields: Any) -> Tool[..., Any]:
     """What ``@tool`` does, as a plain call."""
     if isinstance(function, Tool):
         return function.with_spec(function.spec.with_changes(**fields)) if fields else function
+    if isinstance(function, classmethod):
+        return _method_tool(function.__func__, fields, of_class=True)
+    if isinstance(function, staticmethod):
+        return _function_tool(function.__func__, fields)
     if isinstance(function, type) or not callable(function):
-        raise ToolValidationError(f"{function!r} is not a function; for a class, derive it from BaseTool")
-    name = fields.pop("name", None) or getattr(function, "__name__", type(function).__name__)
-    return assemble(function, {"name": name, **fields})
+        raise ToolValidationError(f"{function!r:.80} is not a function; for a class, derive it from BaseTool")
+    if is_method(function):
+        return _method_tool(function, fields)
+    return _function_tool(function, fields)
 
 
-def assemble(function: Callable[..., Any], fields: dict[str, Any]) -> Tool:
+def _function_tool(function: Callable[..., Any], fields: dict[str, Any]) -> Tool[..., Any]:
+    return assemble(function, {**fields, "name": fields.get("name") or name_of(function)})
+
+
+def _method_tool(function: Callable[..., Any], fields: dict[str, Any], *, of_class: bool = False) -> MethodTool:
+    """Read as a bound method is, without its first parameter."""
+    made = _function_tool(types.MethodType(function, function), fields)
+    given = made.function
+    own = ByPosition(function, given.leading, given.rest) if isinstance(given, ByPosition) else function
+    return MethodTool(
+        made.spec, own, made.runner, of_class=of_class, context_parameter=made.context_parameter, decode=made.decode
+    )
+
+
+def assemble(function: Callable[..., Any], fields: dict[str, Any]) -> Tool[..., Any]:
     """A tool from a function and some of its spec's fields; what is not given is read off the function."""
     interface = read_signature(function, str(fields["name"]))
     known = {
@@ -66,7 +103,8 @@ def assemble(function: Callable[..., Any], fields: dict[str, Any]) -> Tool:
         raise ToolValidationError(
             f"tool {spec.name!r} has no description; give its function a docstring, or pass description=..."
         )
-    return running(spec, function, context_parameter=interface.context_parameter, decode=interface.decode)
+    by_name = interface.by_name(function)
+    return running(spec, by_name, context_parameter=interface.context_parameter, decode=interface.decode)
 
 
 def ways_to_run(function: Callable[..., Any]) -> dict[str, str]:
@@ -75,12 +113,6 @@ def ways_to_run(function: Callable[..., Any]) -> dict[str, str]:
     return {"execution_mode": "async" if is_async else "sync", "isolation": default_isolation(is_async)}
 
 
-def running(spec: ToolSpec, function: Callable[..., Any], **how: Any) -> Tool:
+def running(spec: ToolSpec, function: Callable[..., Any], **how: Any) -> Tool[..., Any]:
     """The tool that runs the function in the way that the spec asks for; ``how`` are arguments of Tool."""
     return Tool(spec, function, runner_for(spec, is_async_callable(function)), **how)
-
-
-def is_async_callable(function: Callable[..., Any]) -> bool:
-    while isinstance(function, functools.partial):
-        function = function.func
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)

@@ -2,128 +2,121 @@
 
 from __future__ import annotations
 
+import collections.abc
 import inspect
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any, get_args, get_origin
 
-from pydantic.fields import FieldInfo
-from pydantic_core import PydanticSerializationError, PydanticUndefined, to_jsonable_python
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import ToolValidationError
+from toolcrib.core.json import check_json
+from toolcrib.core.positions import ByPosition
 from toolcrib.core.result import ToolResult
 from toolcrib.core.schema import JsonSchema
-from toolcrib.define.annotations import Decoder, decoder, schemas, type_hints
+from toolcrib.define.annotations import Schemas, schemas
+from toolcrib.define.callables import docstring_of, filled_in, is_generator, signature_of
+from toolcrib.define.decoding import Decoder, decoder
 from toolcrib.define.docstrings import Docstring, read_docstring
+from toolcrib.define.hints import OwnClass, accepted, type_hints
+from toolcrib.define.parameters import Closed, Parameters, Unsaid, read_parameters
 
-_NO_SCHEMA = (inspect.Signature.empty, Any, ToolResult)
+_NO_SCHEMA = (Any, ToolResult, OwnClass)
+_ITEMS = frozenset(
+    getattr(collections.abc, name)
+    for name in ("AsyncGenerator", "AsyncIterable", "AsyncIterator", "Generator", "Iterable", "Iterator")
+)
+_REST = "**"
+"""What the schema of ``**arguments`` is called among the others; no parameter can have that name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """A function as a model sees it."""
+    """A function as a model sees it, and how a call by name reaches it."""
 
     docstring: Docstring
     parameters: JsonSchema
     returns: JsonSchema
     context_parameter: str | None
     decode: Decoder | None
+    leading: tuple[str, ...] = ()
+    star: str = ""
+
+    def by_name(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """What takes every argument by name: the function itself, unless it wants some by position."""
+        return ByPosition(function, self.leading, self.star) if self.leading or self.star else function
 
 
 def read_signature(function: Callable[..., Any], tool: str) -> Interface:
     """Everything the signature and the docstring tell; ToolValidationError names the parameter that is wrong."""
-    docstring = read_docstring(function.__doc__)
-    signature = inspect.signature(function)
-    hints = _hints(function, tool)
-    annotations: dict[str, Any] = {}
-    defaults: dict[str, Any] = {}
-    context_parameter, open_ended = None, False
-    for name, parameter in signature.parameters.items():
-        hint = hints.get(name, Any)
-        if isinstance(hint, type) and issubclass(hint, ToolContext):
-            context_parameter = name
-            continue
-        if parameter.kind is parameter.VAR_KEYWORD:
-            open_ended = True
-            continue
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
-            raise ToolValidationError(
-                f"parameter {name!r} of tool {tool!r} cannot be given by name; tools are called with named arguments"
-            )
-        annotations[name], defaults[name] = _split_field(hint, parameter.default)
-    found, definitions = schemas(annotations, "validation", tool)
+    docstring = read_docstring(docstring_of(function))
+    signature = signature_of(function, tool)
+    hints = type_hints(function, signature, tool)
+    hidden = filled_in(function)
+    read = read_parameters(signature, hints, hidden, tool)
+    rest = {} if read.rest is Closed else {_REST: read.rest}
+    made = schemas(read.annotations | rest, "validation", tool)
+    parameters = _object_schema(read, made, docstring.parameters)
+    if hidden and rest:  # what is filled in already cannot come back through **arguments
+        parameters["propertyNames"] = {"not": {"enum": sorted(hidden)}}
+    fields = {name: given for name, given in read.fields.items() if "default" not in made.found[name]}
     return Interface(
         docstring,
-        _object_schema(found, defaults, definitions, docstring.parameters, open_ended),
-        _returned(hints.get("return", signature.return_annotation), tool),
-        context_parameter,
-        decoder(annotations, tool),
+        parameters,
+        _returned(hints.get("return", Any), is_generator(function), tool),
+        read.context,
+        decoder(read.annotations, tool, fields, Any if read.rest is Closed else read.rest),
+        read.leading,
+        read.star,
     )
 
 
-def _split_field(hint: Any, default: Any) -> tuple[Any, Any]:
-    """An annotation and a default; ``x: int = Field(3, ge=0)`` says ``x: Annotated[int, Field(ge=0)] = 3``."""
-    if not isinstance(default, FieldInfo):
-        return hint, default
-    value = default.get_default(call_default_factory=True, validated_data={})
-    return Annotated[hint, default], inspect.Parameter.empty if value is PydanticUndefined else value
-
-
-def _object_schema(
-    found: Mapping[str, JsonSchema],
-    defaults: Mapping[str, Any],
-    definitions: Mapping[str, Any],
-    descriptions: Mapping[str, str],
-    open_ended: bool,
-) -> JsonSchema:
+def _object_schema(read: Parameters, made: Schemas, descriptions: Mapping[str, str]) -> JsonSchema:
     properties: dict[str, JsonSchema] = {}
     required = []
-    for name, default in defaults.items():
-        schema = found[name]
+    for name, default in read.defaults.items():
+        schema = made.found[name]
         if name in descriptions and "description" not in schema:
             schema["description"] = descriptions[name]
         if default is inspect.Parameter.empty:
             required.append(name)
-        elif "default" not in schema:
-            _note_default(schema, default)
+        elif default is not Unsaid and "default" not in schema:
+            _note_default(schema, default, read.annotations[name], made.adapters.get(name))
         properties[name] = schema
     parameters: JsonSchema = {"type": "object", "properties": properties}
     if required:
         parameters["required"] = required
-    parameters["additionalProperties"] = open_ended
-    if definitions:
-        parameters["$defs"] = dict(definitions)
+    parameters["additionalProperties"] = False if read.rest is Closed else made.found[_REST] or True
+    if made.definitions:
+        parameters["$defs"] = dict(made.definitions)
     return parameters
 
 
-def _note_default(schema: JsonSchema, default: Any) -> None:
+def _note_default(schema: JsonSchema, default: Any, annotation: Any, adapter: TypeAdapter[Any] | None) -> None:
+    """Only what comes back as it was: a call without the argument is given this."""
     try:
-        schema["default"] = to_jsonable_python(default)
-    except PydanticSerializationError:
-        pass  # the function fills it in by itself; a model cannot be told
+        jsonable = check_json(to_jsonable_python(default))
+        if annotation is Any and type(jsonable) is not type(default):
+            return
+        if adapter is not None:
+            adapter.validate_python(jsonable)
+    except (PydanticSerializationError, ValidationError, ValueError):
+        return  # the function fills it in by itself; a model cannot be told
+    schema["default"] = jsonable
 
 
-def _returned(annotation: Any, tool: str) -> JsonSchema:
+def _returned(annotation: Any, yields: bool, tool: str) -> JsonSchema:
+    if yields:
+        items = get_args(annotation)[:1] if get_origin(annotation) in _ITEMS else ()
+        annotation = list[items[0]] if items else list  # type: ignore[valid-type]
     if annotation in _NO_SCHEMA or (isinstance(annotation, type) and issubclass(annotation, ToolResult)):
         return {}
     try:
-        found, definitions = schemas({"return": annotation}, "serialization", tool)
+        annotation = accepted(annotation)
+        made = schemas({"return": annotation}, "serialization", tool)
     except ToolValidationError:
-        return {}  # a result of any Python type is fine: it is checked only if a schema can say how
-    return found["return"] | ({"$defs": definitions} if definitions else {})
-
-
-def _hints(function: Callable[..., Any], tool: str) -> dict[str, Any]:
-    try:
-        return type_hints(function, _outer_frames())
-    except (NameError, TypeError, SyntaxError) as error:
-        raise ToolValidationError(f"the annotations of tool {tool!r} cannot be read: {error}") from None
-
-
-def _outer_frames() -> Iterator[Mapping[str, Any]]:
-    frame = sys._getframe(1)
-    while frame := frame.f_back:  # type: ignore[assignment]
-        if not frame.f_globals.get("__name__", "").startswith("toolcrib.define"):
-            yield frame.f_locals
+        # A result of any Python type is fine: it is checked only if a schema can say how.
+        return {"type": "array"} if yields else {}
+    return made.found["return"] | ({"$defs": made.definitions} if made.definitions else {})

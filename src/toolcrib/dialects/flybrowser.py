@@ -24,7 +24,8 @@ from toolcrib.core.safety import ModelCapability, SafetyLevel
 from toolcrib.core.tool import Tool
 from toolcrib.define import as_tool
 from toolcrib.define.base import Executable
-from toolcrib.define.function import is_async_callable, running, ways_to_run
+from toolcrib.define.callables import is_async_callable
+from toolcrib.define.function import running, ways_to_run
 from toolcrib.dialects.flybrowser_metadata import ToolCategory, ToolMetadata, ToolParameter
 from toolcrib.registry import ToolRegistry as CoreRegistry
 

@@ -10,7 +10,7 @@ from toolcrib.formats.streamed import StreamedMessage
 from toolcrib.formats.table import FORMATS, recognise_format
 
 __all__ = [
-    "FORMATS", "Asked", "Call", "Handover", "Loss", "StreamedMessage", "calls_of", "from_definition", "generate_prompt", "handover",
-    "parse_call", "read_call", "recognise_format", "render_result", "signature", "signatures",
-    "together", "tool_called", "tool_instructions",
+    "FORMATS", "Asked", "Call", "Handover", "Loss", "StreamedMessage", "calls_of", "from_definition",
+    "generate_prompt", "handover", "parse_call", "read_call", "recognise_format", "render_result", "signature",
+    "signatures", "together", "tool_called", "tool_instructions",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import toolcrib
 from toolcrib.calling.authorising import Authoriser
@@ -17,8 +17,8 @@ from toolcrib.calling.recording import Recorder
 from toolcrib.core.errors import ToolExistsError, ToolNotFoundError, ToolValidationError
 from toolcrib.core.events import RegistryCleared, ToolRegistered, ToolRemoved, ToolUpdated
 from toolcrib.core.safety import SafetyLevel
-from toolcrib.core.tool import Tool
-from toolcrib.define import as_tool
+from toolcrib.core.tool import P, R_co, Tool
+from toolcrib.define import SupportsTool, as_tool, as_tools
 from toolcrib.formats import Handover, generate_prompt, handover
 from toolcrib.ports import Audit, Policy
 from toolcrib.registry import selection
@@ -67,19 +67,44 @@ class ToolRegistry(Running, Frameworks):
 
     # Keeping
 
-    def register(self, thing: Any) -> Tool:
-        """Add a tool: a Tool, a function, a BaseTool class or instance. Raises ToolExistsError for a taken name."""
-        tool = as_tool(thing)
-        with self._lock:
-            if tool.name in self._tools:
-                raise ToolExistsError(tool.name)
-            self._tools[tool.name] = tool
-        self._listeners.tell(ToolRegistered(tool))
-        return tool
+    @overload
+    def register(  # type: ignore[overload-overlap] # the last one is for everything else
+        self, thing: Tool[P, R_co]
+    ) -> Tool[P, R_co]: ...  # pyright: ignore[reportOverlappingOverload]
+
+    @overload
+    def register(  # type: ignore[overload-overlap] # as above
+        self, thing: SupportsTool | type[SupportsTool]
+    ) -> Tool: ...
+
+    @overload
+    def register(self, thing: type[object]) -> list[Tool]: ...  # type: ignore[overload-overlap] # of a class, not a function
+
+    @overload
+    def register(self, thing: Callable[P, R_co]) -> Tool[P, R_co]: ...  # type: ignore[overload-overlap] # as above
+
+    @overload
+    def register(self, thing: object) -> list[Tool]: ...
+
+    def register(self, thing: Any) -> Any:
+        """Add a tool: a Tool, a function, a BaseTool class or instance. Raises ToolExistsError for a taken name.
+
+        Of an object with ``@tool`` methods all of them are added, or none, and the answer is the list of them.
+        """
+        found = as_tools(thing)
+        self._add(found if isinstance(found, list) else [found])
+        return found
 
     def register_many(self, things: Iterable[Any]) -> list[Tool]:
         """Add all of them, or none if one is wrong or its name is taken."""
-        tools = [as_tool(thing) for thing in things]
+        tools: list[Tool] = []
+        for thing in things:
+            found = as_tools(thing)
+            tools += found if isinstance(found, list) else [found]
+        self._add(tools)
+        return tools
+
+    def _add(self, tools: list[Tool]) -> None:
         names: set[str] = set()
         for tool in tools:
             if tool.name in names:
@@ -92,7 +117,6 @@ class ToolRegistry(Running, Frameworks):
             self._tools.update((tool.name, tool) for tool in tools)
         for tool in tools:
             self._listeners.tell(ToolRegistered(tool))
-        return tools
 
     def update(self, name: str, thing: Any) -> Tool:
         """Put another tool in the place of the one called ``name``. It must bear that name."""

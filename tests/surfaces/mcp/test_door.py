@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.surfaces.http.running import RunningService
 
-from toolcrib import Binding, StoreError, ToolRegistry, ToolSpec, tool
+from toolcrib import Binding, StoreError, Tool, ToolRegistry, ToolSpec, tool
 from toolcrib.adapters.stores.memory import MemoryStore
 from toolcrib.bootstrap import System
 from toolcrib.calling.call import Calls
@@ -60,7 +60,8 @@ async def test_a_registry_through_the_door() -> None:
 
 
 async def test_a_catalogue_hands_out_what_it_can_run() -> None:
-    catalogue = Catalogue(MemoryStore(), bind=lambda spec, _: {"add": add, "wipe": wipe}[spec.name])
+    known: dict[str, Tool] = {"add": add, "wipe": wipe}
+    catalogue = Catalogue(MemoryStore(), bind=lambda spec, _: known[spec.name])
     for made in (add, wipe):
         catalogue.publish(as_tool(made).spec.with_changes(binding=Binding(python=f"somewhere:{made.name}")))
     catalogue.publish(ToolSpec(name="only-described", description="Nothing runs it."))

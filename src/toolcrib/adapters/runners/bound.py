@@ -25,7 +25,7 @@ from toolcrib.core.json import holds_more_values, same
 from toolcrib.core.schema import ArgumentCheck, JsonSchema, named_arguments
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Runner, Tool
-from toolcrib.define.function import is_async_callable
+from toolcrib.define.callables import is_async_callable
 
 _MOST_VALUES = 250_000
 """In a result."""

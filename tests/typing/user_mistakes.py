@@ -1,0 +1,59 @@
+"""Mistakes that mypy and pyright must catch: each line that is one says so."""
+
+from toolcrib import Tool, ToolContext, ToolRegistry, tool
+
+
+@tool
+def add(a: int, b: int = 1) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@tool(tags=["demo"])
+async def who(context: ToolContext, greeting: str) -> str:
+    """Say who calls."""
+    return greeting + context.principal
+
+
+class Files:
+    @tool
+    def read(self, path: str) -> str:
+        """Read."""
+        return path
+
+
+add("x", b=2)  # mistake: a is a number
+add(1, zzz=3)  # mistake: there is no zzz
+add()  # mistake: a is missing
+text: str = add(1)  # mistake: it is a number
+Files().read(1)  # mistake: path is text
+Files().read("a", "b")  # mistake: there is one parameter
+ToolRegistry().register(add)("x")  # mistake: a is a number, after registering too
+
+
+def use_as_a_tool_of_text() -> Tool[[str], int]:
+    return add  # mistake: it does not take text
+
+
+@tool(timeout_second=5)  # mistake: timeout_seconds
+def slow() -> None:
+    """Wait."""
+
+
+@tool(timeout_seconds="5")  # mistake: a number
+def slower() -> None:
+    """Wait."""
+
+
+@tool(tags="demo")  # mistake: a list
+def slowest() -> None:
+    """Wait."""
+
+
+@tool(isolation="thraed")  # mistake: no such isolation
+def isolated() -> None:
+    """Wait."""
+
+
+async def call() -> int:
+    return await who(ToolContext(), "Hi")  # mistake: it is text
