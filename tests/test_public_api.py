@@ -30,6 +30,7 @@ PUBLIC = [
     "OverloadedError",
     "PolicyUnavailableError",
     "QueryBudgetError",
+    "RateLimitedError",
     "SafetyLevel",
     "SettingsError",
     "StorageFullError",

@@ -9,10 +9,9 @@ from tests.surfaces.conftest import client, serve, settings
 from tests.surfaces.http.test_gate import token_of
 
 from toolcrib.adapters.tokens import SqliteTokens
-from toolcrib.core.errors import UnauthenticatedError
+from toolcrib.core.errors import RateLimitedError, UnauthenticatedError
 from toolcrib.core.roles import Role
 from toolcrib.settings import Settings
-from toolcrib.surfaces.http.errors import RateLimitedError
 from toolcrib.surfaces.http.gate import Access, Gate
 
 __all__ = ["client", "serve", "settings"]  # the fixtures of the doors

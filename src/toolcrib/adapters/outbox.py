@@ -19,6 +19,7 @@ from typing import Any
 
 from toolcrib.adapters.http import HttpCaller, Reply
 from toolcrib.adapters.signing import SignedPost
+from toolcrib.core.backoff import backoff
 from toolcrib.core.errors import DeniedError, StoreError, UnavailableError
 from toolcrib.ports import OutboxEvent, Store
 
@@ -161,8 +162,8 @@ class OutboxDeliverer:
         return _Outcome.DELIVERED
 
     def _delay(self, entry: OutboxEvent) -> float:
-        longest = min(self._options.longest_delay, self._options.first_delay * 2.0 ** min(entry.attempts, 30))
-        return longest * random.uniform(0.5, 1)  # noqa: S311 - jitter, not a secret
+        jitter = random.uniform  # noqa: S311 - not a secret
+        return backoff(entry.attempts, self._options.first_delay, self._options.longest_delay, jitter)
 
 
 def _problem(reply: Reply) -> str:

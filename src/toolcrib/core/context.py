@@ -26,6 +26,8 @@ class ToolContext:
     """What the caller's token was made for."""
     timeout_seconds: float | None = None
     """The deadline of this call; the tool's own holds if that is shorter."""
+    call_id: str = ""
+    """The id under which a model asked for the call."""
     listener: Listener | None = field(default=None, repr=False, compare=False)
     """Who hears what the call tells."""
 

@@ -23,6 +23,7 @@
     ├── ToolFailedError                     the tool itself raised
     ├── InvalidOutputError                  the tool returned what its schema forbids
     ├── ToolBusyError                       too many calls of the tool are still running
+    ├── RateLimitedError                    too many calls or requests in too short a time
     ├── IncompatibleError                   tools that do not fit together
     ├── ConflictError                       somebody else changed it first
     │   └── ToolInUseError                  others name the tool, so it stays
@@ -51,6 +52,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Self
+
+RETRY_AFTER: Final = "retry_after_seconds"
+"""The fact that says how long to wait before trying again, where that is known."""
 
 
 class Exit(IntEnum):
@@ -281,6 +285,19 @@ class ToolBusyError(ToolcribError):
     code = "tool_busy"
     answer = Answer(503, -32011, Exit.FAILED, "Tool is busy")
     retryable = True
+
+
+class RateLimitedError(ToolcribError):
+    """``seconds`` is how long to wait."""
+
+    code = "rate_limited"
+    answer = Answer(429, -32029, Exit.REFUSED, "Too many requests")
+    retryable = True
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+        self.facts = {RETRY_AFTER: seconds}
 
 
 class IncompatibleError(ToolcribError, ValueError):

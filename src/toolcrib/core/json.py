@@ -102,6 +102,18 @@ def encodable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
+def as_text(value: Any) -> str:
+    """``value`` as a model reads it: text stays text, everything else is JSON."""
+    kind = type(value)
+    if kind is str:
+        return value if value.isascii() else encodable(value)
+    if kind is int:
+        return str(value)
+    if isinstance(value, str):
+        return encodable(value)
+    return json.dumps(as_json(value), ensure_ascii=False)
+
+
 def check_json(value: Any, limit: int = MAX_DEPTH) -> Any:
     """``value`` unchanged; ValueError says what in it is not JSON, too deep, or not text that can be encoded."""
     if type(value) is str and value.isascii():

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolcrib.core.content import SIMPLE, File, Image, Part, Text, base64_of, parts_of
+from toolcrib.core.json import as_text
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec
-from toolcrib.formats.jsonable import as_text
 from toolcrib.formats.naming import NameRule
 from toolcrib.formats.provider import Asked, Loss, asked, error_of, part_text, spec_from
 from toolcrib.formats.schemas import object_schema

@@ -1,12 +1,9 @@
-"""Copies of JSON that share nothing with a spec, and results of any kind as text."""
+"""Copies of JSON that share nothing with a spec."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
-
-from toolcrib.core.json import as_json, encodable
 
 
 def copied(value: Any) -> Any:
@@ -25,15 +22,3 @@ def copied(value: Any) -> Any:
 
 
 _CONTAINERS = frozenset({dict, list})
-
-
-def as_text(value: Any) -> str:
-    """``value`` as a model reads it: text stays text, everything else is JSON."""
-    kind = type(value)
-    if kind is str:
-        return value if value.isascii() else encodable(value)
-    if kind is int:
-        return str(value)
-    if isinstance(value, str):
-        return encodable(value)
-    return json.dumps(as_json(value), ensure_ascii=False)

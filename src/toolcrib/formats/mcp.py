@@ -12,12 +12,12 @@ from urllib.parse import quote
 
 from toolcrib.core.content import Audio, File, Image, Json, Link, Part, base64_of, parts_of
 from toolcrib.core.content import Text as TextPart
-from toolcrib.core.json import as_json
+from toolcrib.core.json import as_json, as_text
 from toolcrib.core.result import ToolResult
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.schema import JsonSchema
 from toolcrib.core.spec import ToolSpec
-from toolcrib.formats.jsonable import as_text, copied
+from toolcrib.formats.jsonable import copied
 from toolcrib.formats.naming import ANY_NAME
 from toolcrib.formats.plain import plain
 from toolcrib.formats.provider import Asked, Loss, asked, error_of, spec_from

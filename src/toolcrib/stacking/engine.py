@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from toolcrib.core.backoff import backoff
 from toolcrib.core.errors import ToolFailedError
 from toolcrib.stacking.definition import PipelineDefinition
 from toolcrib.stacking.items import Item, Page, Request
@@ -228,7 +229,7 @@ class Run:
             kind = self._recovery.match(outcome.kind)
             remedy = self._recovery.remedies.get(kind)
             if remedy is not None and retries < remedy.retry_count:
-                await asyncio.sleep(remedy.delay_seconds * 2**retries)
+                await asyncio.sleep(backoff(retries, remedy.delay_seconds))
                 retries += 1
                 step.statistics.retries += 1
                 continue

@@ -15,13 +15,13 @@ from tests.support.waiting import PATIENCE, until
 from tests.surfaces.conftest import Serve
 
 from toolcrib.adapters.tokens import MongoTokens, SqliteTokens
-from toolcrib.core.errors import SettingsError, UnauthenticatedError
+from toolcrib.core.errors import RateLimitedError, SettingsError, UnauthenticatedError
 from toolcrib.core.roles import Role
 from toolcrib.core.tokens import TokenRecord, new_token
 from toolcrib.ports import Tokens
 from toolcrib.settings import Settings
 from toolcrib.surfaces.http.endpoints import Endpoint
-from toolcrib.surfaces.http.errors import ForeignHostError, ForeignOriginError, RateLimitedError
+from toolcrib.surfaces.http.errors import ForeignHostError, ForeignOriginError
 from toolcrib.surfaces.http.gate import Access, Gate
 from toolcrib.surfaces.http.origins import Origins, host_name
 from toolcrib.surfaces.service import ENDPOINTS

@@ -4,9 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolcrib.core import errors as core_errors
-from toolcrib.core.errors import ToolcribError
+from toolcrib.core.errors import RateLimitedError, ToolcribError
 from toolcrib.surfaces.http import errors as http_errors
-from toolcrib.surfaces.http.errors import RateLimitedError
 from toolcrib.surfaces.http.limits import RateLimit
 from toolcrib.surfaces.logs import without_secrets
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 
+from toolcrib.calling.remembered import Remembered
 from toolcrib.ports import Decision, Policy, PolicyRequest
 
 _Key = tuple[str, tuple[str, ...], str, str, str]
@@ -25,28 +24,17 @@ class CachingPolicy:
         self.remote = inner.remote
         self._inner = inner
         self._seconds = seconds
-        self._size = size
-        self._clock = clock
-        self._kept: OrderedDict[_Key, tuple[float, Decision]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._kept: Remembered[_Key, Decision] = Remembered(size, clock=clock)
 
     def decide(self, request: PolicyRequest) -> Decision:
         if not request.digest:
             return self._inner.decide(request)
         key = (request.principal, request.roles, request.action, request.tool, request.digest)
-        now = self._clock()
-        with self._lock:
-            until, decision = self._kept.get(key, (now, None))
-        if decision is not None and now < until:
-            return decision
-        decision = self._inner.decide(request)
-        with self._lock:
-            self._kept[key] = (now + self._seconds, decision)
-            self._kept.move_to_end(key)
-            while len(self._kept) > self._size:
-                self._kept.popitem(last=False)
+        decision = self._kept.get(key)
+        if decision is None:
+            decision = self._inner.decide(request)
+            self._kept.put(key, decision, seconds=self._seconds)
         return decision
 
     def clear(self) -> None:
-        with self._lock:
-            self._kept.clear()
+        self._kept.clear()

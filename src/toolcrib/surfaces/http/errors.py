@@ -42,18 +42,6 @@ class SlowClientError(RequestError):
     retryable = True
 
 
-class RateLimitedError(RequestError):
-    """``seconds`` is how long to wait."""
-
-    code = "rate_limited"
-    answer = Answer(429, -32029, Exit.REFUSED, "Too many requests")
-    retryable = True
-
-    def __init__(self, message: str, seconds: float) -> None:
-        super().__init__(message)
-        self.seconds = seconds
-
-
 class PreconditionFailedError(RequestError):
     code = "precondition_failed"
     answer = Answer(412, -32009, Exit.REFUSED, "Changed since it was read")

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.calling.blocking import HOUSEKEEPING, in_thread
 from toolcrib.calling.places import Places
+from toolcrib.calling.remembered import Remembered
 from toolcrib.core.addresses import is_loopback
-from toolcrib.core.errors import SettingsError, UnauthenticatedError, UnavailableError
+from toolcrib.core.errors import RateLimitedError, SettingsError, UnauthenticatedError, UnavailableError
 from toolcrib.core.roles import LOCAL, NOBODY, Principal
 from toolcrib.core.tokens import PREFIX, TokenRecord, could_be, digest_of
 from toolcrib.ports import Bearer, Tokens
 from toolcrib.settings import Settings
-from toolcrib.surfaces.http.errors import RateLimitedError, RequestError
+from toolcrib.surfaces.http.errors import RequestError
 from toolcrib.surfaces.http.limits import RateLimit
 from toolcrib.surfaces.http.origins import Origins
 
@@ -90,7 +90,7 @@ class Gate:
         self._failures = RateLimit(_FAILURES_A_SECOND, 20, clock)
         self._lookups = Places("checking tokens", _LOOKUPS, each=_LOOKUPS_EACH, queued=_LOOKUPS_WAITING)
         self._looking: dict[tuple[str, str], asyncio.Future[tuple[TokenRecord | None, float]]] = {}
-        self._remembered: OrderedDict[str, tuple[Principal, float]] = OrderedDict()
+        self._remembered: Remembered[str, Principal] = Remembered(_REMEMBERED, clock=clock)
 
     async def admit(self, scope: Any) -> Principal:
         """Who sent the request. Raises what the caller is told if it may not come in."""
@@ -126,14 +126,14 @@ class Gate:
             raise UnauthenticatedError("the Authorization header must be 'Bearer <token>'", rule="authentication")
         digest = digest_of(token)
         remembered = self._remembered.get(digest)
-        if remembered is not None and remembered[1] > self._clock():
-            return remembered[0]
+        if remembered is not None:
+            return remembered
         try:
             principal, until = await self._verify(token, digest, address)
         except (UnauthenticatedError, UnavailableError) as error:
             await self._failed(address, error)
             raise
-        self._remember(digest, principal, until)
+        self._remembered.put(digest, principal, seconds=until - self._clock())
         return principal
 
     async def _failed(self, address: str, error: UnauthenticatedError | UnavailableError) -> None:
@@ -178,12 +178,6 @@ class Gate:
     async def _look(self, tokens: Tokens, digest: str, address: str) -> tuple[TokenRecord | None, float]:
         async with self._lookups.taken(address):
             return await in_thread(HOUSEKEEPING, tokens.find, digest), self._clock()
-
-    def _remember(self, digest: str, principal: Principal, until: float) -> None:
-        self._remembered[digest] = (principal, until)
-        self._remembered.move_to_end(digest)
-        if len(self._remembered) > _REMEMBERED:
-            self._remembered.popitem(last=False)
 
 
 def _believed_until(came: float, expires_at: float) -> float:

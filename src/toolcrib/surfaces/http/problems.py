@@ -13,12 +13,13 @@ from toolcrib.core.errors import (
     UNEXPECTED,
     BreakingChangeError,
     InvalidArgumentsError,
+    RateLimitedError,
     ToolcribError,
     ToolInUseError,
     UnauthenticatedError,
 )
 from toolcrib.core.json import as_json
-from toolcrib.surfaces.http.errors import MethodNotAllowedError, RateLimitedError
+from toolcrib.surfaces.http.errors import MethodNotAllowedError
 
 _MAX_DETAIL = 1000
 

@@ -14,9 +14,8 @@ from starlette.types import Scope
 
 from toolcrib.calling.blocking import HOUSEKEEPING, ask
 from toolcrib.calling.recording import Recorder, with_rule
-from toolcrib.core.errors import DeniedError
+from toolcrib.core.errors import DeniedError, RateLimitedError
 from toolcrib.core.roles import ROLE_RULE, Principal
-from toolcrib.surfaces.http.errors import RateLimitedError
 from toolcrib.surfaces.http.gate import PRINCIPAL
 from toolcrib.surfaces.http.limits import RateLimit
 from toolcrib.surfaces.http.routes import ACTION, ROUTE

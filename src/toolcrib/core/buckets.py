@@ -1,0 +1,39 @@
+"""Token buckets: so many takes a second for each key, with room for a burst."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+
+class Buckets:
+    """``rate`` a second for every key, ``burst`` at once.
+
+    At most ``capacity`` keys are remembered. One that is forgotten begins with a full bucket, and the one idle for
+    longest is forgotten first: its bucket is the fullest. For one thread.
+    """
+
+    __slots__ = ("_burst", "_capacity", "_clock", "_left", "_rate")
+
+    def __init__(self, rate: float, burst: float, clock: Callable[[], float], capacity: int = 10_000) -> None:
+        self._rate = rate
+        self._burst = max(burst, 1.0)
+        self._clock = clock
+        self._capacity = capacity
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    @property
+    def remembered(self) -> int:
+        return len(self._left)
+
+    def take(self, key: str) -> float:
+        """0 if there was one to take; otherwise nothing is taken, and it is the seconds until there is one."""
+        now = self._clock()
+        left, at = self._left.get(key, (self._burst, now))
+        left = min(self._burst, left + (now - at) * self._rate)
+        admitted = left >= 1.0
+        self._left[key] = (left - 1.0 if admitted else left, now)
+        self._left.move_to_end(key)
+        if len(self._left) > self._capacity:
+            self._left.popitem(last=False)
+        return 0.0 if admitted else (1.0 - left) / self._rate
