@@ -30,7 +30,7 @@ async def add(a: int, b: int = 1) -> int:
 @tool(name="math.root")
 async def root(n: float) -> float:
     """The square root."""
-    return n**0.5
+    return float(n**0.5)
 
 
 @tool
