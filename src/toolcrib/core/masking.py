@@ -11,8 +11,9 @@ from toolcrib.core.addresses import mask_passwords
 from toolcrib.core.json import MASK, as_json
 
 SECRET_NAMES = (
-    "password", "passwd", "passphrase", "secret", "token", "api_key", "apikey", "access_key", "private_key",
-    "secret_key", "authorization", "cookie", "credential", "credentials", "session_id", "pin", "cvv",
+    "password", "passwords", "passwd", "passphrase", "secret", "secrets", "token", "api_key", "apikey", "access_key",
+    "private_key", "secret_key", "auth", "authorization", "cookie", "cookies", "credential", "credentials",
+    "session_id", "cvv",
 )  # fmt: skip
 """A key that has one of them among its words holds a secret: ``api_key``, ``githubToken``, ``X-API-Key``."""
 
@@ -99,10 +100,6 @@ class Redaction:
         return f"{name}{between}{quote}{MASK}{quote}"
 
 
-REDACTION = Redaction()
-"""What is a secret by its name or its looks."""
-
-
 def _words(name: str) -> list[str]:
     return [word.lower() for word in _WORDS.findall(name)]
 
@@ -118,3 +115,7 @@ def _below(pointers: tuple[tuple[str, ...], ...], key: str) -> tuple[tuple[str, 
     if not pointers:
         return ()
     return tuple(steps[1:] for steps in pointers if steps[0] in (key, "*"))
+
+
+REDACTION = Redaction()
+"""What is a secret by its name or its looks."""
