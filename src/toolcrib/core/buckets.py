@@ -32,15 +32,17 @@ class Buckets:
         Whoever has more ``patience`` than that has taken it: the next one is promised to them.
         """
         now = self._clock()
-        left, at = self._left.get(key, (self._burst, now))
-        left = min(self._burst, left + (now - at) * self._rate)
-        missing = (1.0 - left) / self._rate
-        admitted = left >= 1.0 or missing < patience
-        self._left[key] = (left - 1.0 if admitted else left, now)
-        self._left.move_to_end(key)
-        if len(self._left) > self._capacity:
+        kept = self._left.get(key)
+        left = self._burst
+        if kept is not None:
+            left = kept[0] + (now - kept[1]) * self._rate
+            left = min(left, self._burst)
+            self._left.move_to_end(key)
+        missing = 0.0 if left >= 1.0 else (1.0 - left) / self._rate
+        self._left[key] = (left - 1.0 if missing == 0.0 or missing < patience else left, now)
+        if kept is None and len(self._left) > self._capacity:
             self._left.popitem(last=False)
-        return max(0.0, missing)
+        return missing
 
     def give_back(self, key: str) -> None:
         """By who took one and does not use it."""

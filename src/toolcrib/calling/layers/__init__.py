@@ -26,6 +26,7 @@ Layer = Callable[[Runner], Runner]
 Per = Literal["tool", "principal"] | Callable[[Tool, ToolContext], str]
 """What a layer counts by: calls of the same tool, of the same principal, or whatever a function makes of the two."""
 _log = logging.getLogger("toolcrib")
+_sorted = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 def stacked(layers: Sequence[Layer]) -> Runner:
@@ -173,6 +174,6 @@ def copied(value: Any) -> Any:
 def canonical(value: Any) -> str | None:
     """The same text for equal JSON values, whatever the order of their keys; None for what is not JSON."""
     try:
-        return json.dumps(check_json(value), sort_keys=True, separators=(",", ":"))
+        return _sorted(check_json(value))
     except (TypeError, ValueError, RecursionError):
         return None

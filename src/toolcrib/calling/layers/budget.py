@@ -11,14 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from toolcrib.calling.layers import above_zero
+from toolcrib.calling.layers import above_zero, has_failed, plain
 from toolcrib.calling.layers.agent_run import AgentRun, current_run
-from toolcrib.core.content import Json, Text, parts_of
+from toolcrib.core.content import SIMPLE, Json, Text, parts_of
 from toolcrib.core.context import ToolContext
 from toolcrib.core.counting import CountTokens, estimated_tokens
 from toolcrib.core.errors import BudgetSpentError, ToolcribError
-from toolcrib.core.json import as_text
-from toolcrib.core.result import Ran, ToolResult
+from toolcrib.core.json import as_text, write_json
 from toolcrib.core.tool import Runner, Tool
 
 
@@ -67,55 +66,66 @@ class Budget:
                     context = context.within(left)
             if self._tokens is None:
                 return await run(tool, arguments, context)
-            self._charge(runs, as_text(arguments))
+            asked = self._count(_text_of(arguments))
+            told: Any = ""
             try:
                 value = await run(tool, arguments, context)
+                told = value.error if has_failed(value) else plain(value)
+                return value
             except ToolcribError as error:
-                self._charge(runs, error.message)
+                told = error.message
                 raise
-            for text in _texts(value):
-                self._charge(runs, text)
-            return value
+            finally:
+                self._charge(runs, asked + self._tokens_of(told))
 
         return within
 
     def _begun(self) -> Spent:
         return Spent(since=self._clock())
 
-    def _runs(self) -> list[Spent]:
+    def _runs(self) -> tuple[Spent, ...]:
         """What the run of this call has spent, and each run that it is a part of."""
-        run = current_run()
-        if run is None:
-            return [self._alone.kept_by(self, self._begun)]
-        found = []
-        while run is not None:
+        run = current_run() or self._alone
+        spent = run.kept_by(self, self._begun)
+        if run.outer is None:
+            return (spent,)
+        found = [spent]
+        while (run := run.outer) is not None:
             found.append(run.kept_by(self, self._begun))
-            run = run.outer
-        return found
+        return tuple(found)
 
-    def _admit(self, runs: list[Spent]) -> float | None:
+    def _admit(self, runs: tuple[Spent, ...]) -> float | None:
         """The seconds that are left, None if they are not limited; the call is counted, or refused."""
+        calls, tokens, seconds = self._calls, self._tokens, self._seconds
         left = None
         with self._lock:
             for spent in runs:
-                if self._calls is not None and spent.calls >= self._calls:
-                    raise _spent("calls", spent.calls, self._calls)
-                if self._tokens is not None and spent.tokens >= self._tokens:
-                    raise _spent("tokens", spent.tokens, self._tokens)
-                if self._seconds is not None:
-                    passed = self._clock() - spent.since
-                    if passed >= self._seconds:
-                        raise _spent("seconds", passed, self._seconds)
-                    left = self._seconds - passed if left is None else min(left, self._seconds - passed)
+                if calls is not None and spent.calls >= calls:
+                    raise _spent("calls", spent.calls, calls)
+                if tokens is not None and spent.tokens >= tokens:
+                    raise _spent("tokens", spent.tokens, tokens)
+                if seconds is not None:
+                    more = spent.since + seconds - self._clock()
+                    if more <= 0:
+                        raise _spent("seconds", seconds - more, seconds)
+                    if left is None or more < left:
+                        left = more
             for spent in runs:
                 spent.calls += 1
         return left
 
-    def _charge(self, runs: list[Spent], text: str) -> None:
-        tokens = self._count(text)
+    def _charge(self, runs: tuple[Spent, ...], tokens: int) -> None:
         with self._lock:
             for spent in runs:
                 spent.tokens += tokens
+
+    def _tokens_of(self, value: Any) -> int:
+        """Of what a tool returned, as a model reads it."""
+        if type(value) in SIMPLE:
+            return self._count(_text_of(value))
+        parts = parts_of(value)
+        texts = [part.text if isinstance(part, Text) else part.value for part in parts if isinstance(part, Text | Json)]
+        return sum(self._count(_text_of(text)) for text in texts)
 
 
 def budget(
@@ -149,15 +159,10 @@ def _spent(limit: str, spent: float, of: float) -> BudgetSpentError:
     )  # fmt: skip
 
 
-def _texts(value: Any) -> list[str]:
-    """What a model reads of a runner's value."""
-    if isinstance(value, ToolResult):
-        if not value.success:
-            return [value.error or ""]
-        value = value.data
-    elif type(value) is Ran:
-        value = value.value
-    parts = parts_of(value)
-    return [
-        part.text if isinstance(part, Text) else as_text(part.value) for part in parts if isinstance(part, Text | Json)
-    ]
+def _text_of(value: Any) -> str:
+    if type(value) is str:
+        return value
+    try:
+        return write_json(value).decode()
+    except (TypeError, ValueError, RecursionError):
+        return as_text(value)

@@ -32,12 +32,16 @@ def concurrency_limit(
     everywhere: dict[str, Places] = {}
     lock = threading.Lock()
 
-    def places_for(key: str) -> Places:
+    def take(key: str) -> tuple[Places, bool]:
+        """Where calls of this kind have their places, and whether this one has got one."""
         with lock:
-            if len(everywhere) >= _MANY:
-                for idle in [name for name, one in everywhere.items() if not one.busy and not one.waiting]:
-                    del everywhere[idle]
-            return everywhere.setdefault(key, Places("places", most, waiting=waiting))
+            places = everywhere.get(key)
+            if places is None:
+                if len(everywhere) >= _MANY:
+                    for idle in [kind for kind, one in everywhere.items() if not one.busy and not one.waiting]:
+                        del everywhere[idle]
+                places = everywhere[key] = Places("places", most, waiting=waiting)
+            return places, places.try_take("")
 
     async def enter(places: Places, tool: Tool, context: ToolContext) -> ToolContext:
         """The call once it has a place."""
@@ -57,8 +61,8 @@ def concurrency_limit(
 
     def layer(run: Runner) -> Runner:
         async def limited(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
-            places = places_for(key_of(tool, context))
-            if not places.try_take(""):
+            places, taken = take(key_of(tool, context))
+            if not taken:
                 context = await enter(places, tool, context)
             return await in_place(places, "", run, tool, arguments, context)
 
