@@ -13,7 +13,10 @@ import toolcrib
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.call import Approve, Calls
 from toolcrib.calling.layers import Layer
+from toolcrib.calling.observing import Observer
 from toolcrib.calling.recording import Recorder
+from toolcrib.calling.usage import UsageCounter
+from toolcrib.core.counting import CountTokens
 from toolcrib.core.errors import ToolExistsError, ToolNotFoundError, ToolValidationError
 from toolcrib.core.events import RegistryCleared, ToolRegistered, ToolRemoved, ToolUpdated
 from toolcrib.core.safety import SafetyLevel
@@ -33,7 +36,7 @@ class ToolRegistry(Running, Frameworks):
 
     ``highest_safety_level`` is what runs without asking; above it ``approve(spec, arguments)`` is asked, and if there
     is nobody to ask the call is refused. ``policy`` is asked before every call, ``audit`` told of it; ``layers`` wrap
-    the run.
+    the run; ``observers`` are told of every call. ``count_tokens`` counts for :meth:`usage`, which estimates without it.
     """
 
     def __init__(
@@ -45,8 +48,12 @@ class ToolRegistry(Running, Frameworks):
         policy: Policy | None = None,
         audit: Audit | None = None,
         layers: Iterable[Layer] = (),
+        observers: Iterable[Observer] = (),
+        count_tokens: CountTokens | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        counter = UsageCounter(clock)
+        self._tokens = TokenCounts(counter, count_tokens)
         self._calls = Calls(
             self.get,
             SafetyLevel(highest_safety_level),
@@ -54,6 +61,8 @@ class ToolRegistry(Running, Frameworks):
             None if policy is None else Authoriser(policy),
             None if audit is None else Recorder(audit, clock),
             tuple(layers),
+            observers=tuple(observers),
+            usage=counter,
         )
         self._tools: dict[str, Tool] = {}
         self._lock = threading.RLock()
@@ -190,6 +199,7 @@ class ToolRegistry(Running, Frameworks):
         has = frozenset(str(capability) for capability in capabilities)
         fitting = ToolRegistry()
         fitting._calls = replace(self._calls, resolve=fitting.get)
+        fitting._tokens = self._tokens
         for tool in self.get_all():
             if reason := selection.why_not(tool.spec, has):
                 fitting.left_out[tool.name] = reason
@@ -203,6 +213,7 @@ class ToolRegistry(Running, Frameworks):
 
     def handover(self, format: str = "openai") -> Handover:
         """The tools as a provider wants them, with the way back from its names and what it cannot express."""
+        self._tokens.format = format
         return handover([tool.spec for tool in self.get_all()], format)
 
     def definitions(self, format: str = "openai") -> list[dict[str, Any]]:

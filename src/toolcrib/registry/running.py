@@ -10,6 +10,7 @@ from typing import Any
 
 from toolcrib.calling.call import Calls
 from toolcrib.calling.layers import Layer, concerning, only
+from toolcrib.calling.observing import Observer
 from toolcrib.calling.streaming import stream
 from toolcrib.calling.sync import run_sync
 from toolcrib.core.context import NO_CONTEXT, ToolContext
@@ -20,12 +21,14 @@ from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.tool import Tool
 from toolcrib.formats import calls_of, together
 from toolcrib.registry.conversation import Conversation
+from toolcrib.registry.usage import TokenCounts, UsageReport
 
 
 class Running:
     """What a registry does with the tools that it holds."""
 
     _calls: Calls
+    _tokens: TokenCounts
     _tools: dict[str, Tool]
     _lock: threading.RLock
 
@@ -46,6 +49,21 @@ class Running:
             layer = only(layer, concerns)
         with self._lock:
             self._calls = replace(self._calls, layers=(*self._calls.layers, layer))
+
+    def observe(self, observer: Observer) -> None:
+        """Tell ``observer`` of every call from now on, also of those that are refused: ``OpenTelemetry()`` is one."""
+        with self._lock:
+            self._calls = replace(self._calls, observers=(*self._calls.observers, observer))
+
+    def usage(self, *, reset: bool = False) -> UsageReport:
+        """What became of the calls of each tool, and what it costs in tokens; as text, a table.
+
+        Counted since the registry was made, or since somebody asked with ``reset=True``. Registries that
+        :meth:`ToolRegistry.for_model` makes count together with the one that they come from.
+        """
+        with self._lock:
+            tools = dict(self._tools)
+        return self._tokens.report(tools, reset=reset)
 
     def execute(
         self,
@@ -140,4 +158,6 @@ class Running:
 
     def _conversation(self, format: str, context: ToolContext, timeout_seconds: float | None) -> Conversation:
         execute = self._calls.execute if timeout_seconds is None else partial(self._execute_within, timeout_seconds)
-        return Conversation(format, self._tools, execute, context)
+        return Conversation(
+            format, self._tools, self._calls, execute, context, partial(self._tokens.answered, self._tools)
+        )
