@@ -85,9 +85,9 @@ class Calls:
                     attempt = recorder.begin(((name, "run"),), context.principal)
             tool = self.resolve(name) if not self.remote else await in_thread(READS, self.resolve, name)
             governed = self.authoriser is not None or context.limits is not None
-            if governed or tool.spec.safety_level.rank > self.highest_safety_level.rank:
-                if not isinstance(tool, Unguarded):
-                    await self._admit(tool.spec, arguments, context)
+            above = tool.spec.safety_level.rank > self.highest_safety_level.rank
+            if (governed or above) and not isinstance(tool, Unguarded):
+                await self._admit(tool.spec, arguments, context)
             if isinstance(tool, Unbound):
                 raise tool.reason
             checked = tool.validate(arguments(tool.spec) if callable(arguments) else arguments)

@@ -91,6 +91,11 @@ class Deferring:
     namespaces: Namespaces | None = None
     search: SearchedBy = "provider"
 
+    def __post_init__(self) -> None:
+        if isinstance(self.pinned, str) or not isinstance(self.pinned, Iterable):
+            raise ExportError(f"pinned is a list of names, not {shown(self.pinned)}")
+        object.__setattr__(self, "pinned", tuple(self.pinned))
+
     def __bool__(self) -> bool:
         return self != Deferring()
 
@@ -121,14 +126,15 @@ class Deferring:
             raise ExportError(f"defer is True, False, or a function of a spec, not {shown(self.defer)}")
         if self.search not in ("provider", "own"):
             raise ExportError(f"search is 'provider' or 'own', not {shown(self.search)}")
-        if self.namespaces is not None and not callable(self.namespaces) and self.namespaces not in _BY_WORD:
+        if not (self.namespaces is None or callable(self.namespaces) or self.namespaces in tuple(_BY_WORD)):
             raise ExportError(f"namespaces is 'category', 'tag', or a function of a spec, not {shown(self.namespaces)}")
-        if isinstance(self.pinned, str):
-            raise ExportError(f"pinned is a list of names; write [{self.pinned!r:.80}]")
-        names = {spec.name for spec in specs}
+        names = [spec.name for spec in specs]
+        known = set(names)
         for name in self.pinned:
-            if name not in names:
-                raise ExportError(f"no tool {shown(name)} is there to be pinned{did_you_mean(str(name), names)}")
+            if not isinstance(name, str):
+                raise ExportError(f"pinned is a list of names, and {shown(name)} in it is none")
+            if name not in known:
+                raise ExportError(f"no tool is called {shown(name)}, which is pinned{did_you_mean(name, names)}")
 
     def _deferred(self, tools: list[ToolSpec]) -> set[str]:
         pinned = set(self.pinned)

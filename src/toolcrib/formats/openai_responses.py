@@ -27,7 +27,7 @@ from_definition = openai.from_definition
 
 
 def read_call(call: Mapping[str, Any]) -> Asked:
-    """A ``function_call`` item, or the search that it is ours to do. Its own id is not the one that its answer names."""
+    """A ``function_call`` item, or a search that is ours to do. Its own id is not the one that its answer names."""
     if call.get("type") == SEARCH_TYPE:
         return asked(SEARCHED, call.get("arguments"), call.get("call_id") or call.get("id"))
     return asked(call.get("name"), call.get("arguments"), call.get("call_id") or call.get("id"))

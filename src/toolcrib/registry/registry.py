@@ -241,8 +241,8 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
 
         ``defer`` is for many tools: True, or a function that says which are searched for when they are needed instead
         of told up front; those ``pinned`` by name are always told. ``namespaces`` groups tools for a provider that has
-        groups: by "category", by first "tag", or as a function of a spec says. Where a provider has a search it is used,
-        unless ``search`` is "own"; elsewhere it is :meth:`search_tool`, which :meth:`execute_calls` then knows.
+        groups: by "category", by first "tag", or as a function of a spec says. If a provider has a search it is used
+        unless ``search`` is "own"; otherwise it is :meth:`search_tool`, which :meth:`execute_calls` then knows.
         """
         options: dict[str, Any] = {"defer": defer, "pinned": pinned, "namespaces": namespaces, "search": search}
         return list(self.handover(format, **options).definitions)

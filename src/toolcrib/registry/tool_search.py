@@ -1,22 +1,24 @@
 """Our own search among the tools of a registry, as tools that a model calls: ``search_tools`` and ``call_tool``.
 
 Nothing is found that the caller may not run: each tool is asked about as its call would be. So nobody is refused the
-search itself. A call by ``call_tool`` is the call of the tool that it names and of nothing else: that one is authorised,
-approved, validated, goes through the layers, has its own deadline and is on record.
+search itself. A call by ``call_tool`` is the call of the tool that it names and of nothing else: that one is
+authorised, approved, validated, goes through the layers, has its own deadline and is on record.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Coroutine, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.calling.call import Calls, Unguarded
+from toolcrib.calling.call import Arguments, Calls, Unguarded
 from toolcrib.calling.inline import run_async_inline
 from toolcrib.core.content import ToolReferences
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import InvalidArgumentsError, ToolNotFoundError, ToolValidationError, closest, shown
 from toolcrib.core.result import ToolResult
+from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.formats import Asked, signatures
 from toolcrib.formats.deferring import CALL_SPEC, MOST_FOUND, USUALLY_FOUND, is_own, search_spec
@@ -25,6 +27,7 @@ from toolcrib.formats.provider import arguments_of
 
 _MOST_NEAR = 5
 _ASKED_AT_ONCE = 10
+_PARAMETERS = CALL_SPEC.parameters["properties"].keys()
 
 
 class ToolSearch:
@@ -50,9 +53,8 @@ class ToolSearch:
         Anthropic's models get references, OpenAI's definitions, if they were handed deferred tools; everybody else gets
         signatures, to be called with :meth:`call_tool`. It finds what its caller may run.
         """
-        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST_FOUND:
-            raise ToolValidationError(f"limit is a whole number from 1 to {MOST_FOUND}, not {shown(limit)}")
-        return Unguarded(search_spec(limit), self._search_tools, run_async_inline, context_parameter="context")
+        spec = search_spec(_checked(limit))
+        return Unguarded(spec, self._search_tools, run_async_inline, context_parameter="context")
 
     def call_tool(self) -> Tool:
         """A tool that calls those that :meth:`search_tool` found: ``call_tool(name, arguments)``."""
@@ -77,8 +79,12 @@ class ToolSearch:
         """The tool that a call means."""
         try:
             return self._tools[name]
-        except (KeyError, TypeError):
-            return self._offered[name] if isinstance(name, str) and name in self._offered else self.get(name)
+        except KeyError:
+            if name in self._offered:
+                return self._offered[name]
+        except TypeError:  # a model may call anything, even something that cannot be a name
+            pass
+        return self.get(name)
 
     async def _search_tools(self, query: str, limit: int, context: ToolContext) -> ToolReferences:
         found: list[Tool] = []
@@ -100,28 +106,24 @@ class ToolSearch:
                 tool=CALL_TOOL,
                 argument="name",
             )
+        return await self._call_found(name, arguments, context)
+
+    async def _execute_named(self, asked: Mapping[str, Any] | None, context: ToolContext) -> ToolResult:
+        """``call_tool``: if it names a tool, that one's call takes its place."""
+        own = self._tools.get(CALL_TOOL) or self._offered.get(CALL_TOOL)
+        if isinstance(own, Unguarded) and isinstance(asked, Mapping) and asked.keys() <= _PARAMETERS:
+            name = asked.get("name")
+            if isinstance(name, str) and not self._is_own(name):
+                return await self._call_found(name, partial(_given, asked.get("arguments")), context)
+        return await self._calls.execute(CALL_TOOL, asked, context)
+
+    async def _call_found(self, name: str, arguments: Arguments, context: ToolContext) -> ToolResult:
         result = await self._calls.execute(name, arguments, context)
         if result.error_code == ToolNotFoundError.code and name not in self._tools:
             near = [self._tools[one] for one in closest(name, list(self._tools), _MOST_NEAR)]
             known = [tool.name async for tool in self._allowed(near, context)]
             result.error = ToolNotFoundError(name, known).message
         return result
-
-    async def _execute_named(self, asked: Mapping[str, Any] | None, context: ToolContext) -> ToolResult:
-        """``call_tool``: if it names a tool, that one's call takes its place."""
-        own = self._offered.get(CALL_TOOL) if CALL_TOOL not in self._tools else self._tools[CALL_TOOL]
-        if isinstance(own, Unguarded) and isinstance(asked, Mapping):
-            try:
-                asked = dict(asked)
-                if isinstance(text := asked.get("arguments"), str):  # some models write the object as text
-                    asked["arguments"] = arguments_of(Asked(asked.get("name"), text, ""), CALL_TOOL)
-                given = own.validate(asked)
-            except InvalidArgumentsError:
-                pass  # that call is on record as its own, and says the same
-            else:
-                if not self._is_own(given["name"]):
-                    return await self._call_tool(given["name"], context, given["arguments"])
-        return await self._calls.execute(CALL_TOOL, asked, context)
 
     def _is_own(self, name: str) -> bool:
         tool = self._tools.get(name) or self._offered.get(name)
@@ -135,3 +137,14 @@ class ToolSearch:
             for tool, allowed in zip(there, answers, strict=True):
                 if allowed:
                     yield tool
+
+
+def _given(arguments: Any, spec: ToolSpec) -> dict[str, Any]:
+    """What a tool is called with: an object, or the JSON text of one, which some models write instead."""
+    return arguments_of(Asked(spec.name, arguments, ""), CALL_TOOL)
+
+
+def _checked(limit: object) -> int:
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST_FOUND:
+        raise ToolValidationError(f"limit is a whole number from 1 to {MOST_FOUND}, not {shown(limit)}")
+    return limit
