@@ -22,7 +22,13 @@ from toolcrib.calling.observing import Observer, Observing, error_type
 from toolcrib.calling.recording import Recorder, Targets, outcome_of, with_rule
 from toolcrib.calling.usage import UsageCounter
 from toolcrib.core.context import NO_CONTEXT, ToolContext
-from toolcrib.core.errors import UNEXPECTED, ApprovalRequiredError, InvalidArgumentsError, ToolcribError
+from toolcrib.core.errors import (
+    UNEXPECTED,
+    ApprovalRequiredError,
+    DeniedError,
+    InvalidArgumentsError,
+    ToolcribError,
+)
 from toolcrib.core.result import Ran, ToolResult
 from toolcrib.core.roles import Principal
 from toolcrib.core.safety import SafetyLevel
@@ -43,6 +49,12 @@ class Unbound:
 
     spec: ToolSpec
     reason: ToolcribError
+
+
+class Unguarded(Tool):
+    """A tool that nobody is refused: it asks itself, of each tool that it names or runs, what a call of it would."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +96,8 @@ class Calls:
             if observing is not None:
                 observing.call.spec = spec
             governed = self.authoriser is not None or context.limits is not None
-            if governed or spec.safety_level.rank > self.highest_safety_level.rank:
+            above = spec.safety_level.rank > self.highest_safety_level.rank
+            if (governed or above) and not isinstance(tool, Unguarded):
                 await self._admit(spec, arguments, context)
             if isinstance(tool, Unbound):
                 raise tool.reason
@@ -183,6 +196,22 @@ class Calls:
         finally:
             if attempt is not None and (waiting := self._end(attempt, outcome, detail)):
                 await waiting
+
+    async def allows(self, spec: ToolSpec, context: ToolContext = NO_CONTEXT) -> bool:
+        """Whether a call of the tool would be admitted, or somebody asked to approve it. Nobody is asked and nothing
+        recorded; raises PolicyUnavailableError if nobody can tell.
+        """
+        if spec.safety_level.rank > self.highest_safety_level.rank and self.approve is None:
+            return False
+        if context.limits is not None and context.limits.refusal("run", {"name": spec.name, "tags": spec.tags}):
+            return False
+        if self.authoriser is None:
+            return True
+        try:
+            await self._authorise(self.authoriser, spec, context)
+        except DeniedError:
+            return False
+        return True
 
     def _end(self, attempt: list[AuditEvent], outcome: Outcome, detail: str) -> Awaitable[None] | None:
         """Recorded when this returns None; if the audit is remote, when what it returns has been awaited."""

@@ -449,9 +449,19 @@ _MANY_NAMES, _LONG_NAME = 500, 128
 
 def did_you_mean(wanted: str, known: Iterable[str]) -> str:
     """``"; did you mean 'x'?"`` if something in ``known`` is close to ``wanted``."""
-    short = [name for name in itertools.islice(known, _MANY_NAMES) if len(name) <= _LONG_NAME]
-    close = difflib.get_close_matches(wanted, short, n=1) if len(wanted) <= _LONG_NAME else ()
+    close = closest(wanted, known, 1)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def closest(wanted: str, known: Iterable[str], most: int) -> list[str]:
+    """What in ``known`` is close to ``wanted``: what differs in its case alone, then what is spelled much like it."""
+    if len(wanted) > _LONG_NAME:
+        return []
+    folded = wanted.casefold()
+    names = [name for name in known if len(name) <= _LONG_NAME]
+    same = [name for name in names if name.casefold() == folded]
+    alike = difflib.get_close_matches(wanted, names[:_MANY_NAMES], n=most) if len(same) < most else []
+    return list(dict.fromkeys([*same, *alike]))[:most]
 
 
 def shown(value: object) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from toolcrib.core.content import SIMPLE, File, Image, Part, Text, base64_of, parts_of
+from toolcrib.core.content import SIMPLE, File, Image, Part, Text, ToolReferences, base64_of, parts_of
 from toolcrib.core.json import as_text
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec
@@ -48,6 +48,9 @@ def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss
         content = as_text(result.data)
         return {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": False}
     parts = parts_of(result.data) if result.success else (Text(error_of(result)),)
+    if len(parts) == 1 and isinstance(parts[0], ToolReferences) and parts[0].tools:
+        content = [{"type": "tool_reference", "tool_name": NAMES.apply(spec.name)} for spec in parts[0].tools]
+        return {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": False}
     if any(isinstance(part, Image | File) for part in parts):
         content = [_block(part, name, losses) for part in parts]
     else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from toolcrib.formats import openai_responses
 from toolcrib.formats.plain import plain
 from toolcrib.formats.streamed import StreamedMessage
 
@@ -74,6 +75,8 @@ def _format_of(block: Mapping[str, Any]) -> str:
     kind = block.get("type")
     if type(kind) is str and kind in _BY_TYPE:
         return _BY_TYPE[kind]
+    if kind == openai_responses.SEARCH_TYPE:
+        return "openai-responses" if block.get("execution") == "client" else ""
     if kind == "function" and "function" in block:
         return "openai"
     if block.get("role") is not None or block.get("parts") is not None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolcrib.core.content import SIMPLE, File, Image, Part, base64_of, parts_of
+from toolcrib.core.content import SIMPLE, File, Image, Part, ToolReferences, base64_of, parts_of
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats import openai
 from toolcrib.formats.provider import Asked, Loss, asked, part_text
 
 NAMES = openai.NAMES
+SEARCH_TYPE = "tool_search_call"
+SEARCHED = "openai:tool_search"
+"""What a ``tool_search_call``, which names nothing, is a call of. No tool can be called that."""
 _TITLE = "OpenAI Responses"
 
 
@@ -23,11 +26,15 @@ from_definition = openai.from_definition
 
 
 def read_call(call: Mapping[str, Any]) -> Asked:
-    """A ``function_call`` item. Its own id is not the one that its answer names."""
+    """A ``function_call`` item, or a search that is ours to do. Its own id is not the one that its answer names."""
+    if call.get("type") == SEARCH_TYPE:
+        return asked(SEARCHED, call.get("arguments"), call.get("call_id") or call.get("id"))
     return asked(call.get("name"), call.get("arguments"), call.get("call_id") or call.get("id"))
 
 
 def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss]) -> dict[str, Any]:
+    if name == SEARCHED:
+        return _search_output(call_id, result, losses)
     parts = parts_of(result.data) if result.success and type(result.data) not in SIMPLE else ()
     output: Any
     if any(isinstance(part, Image | File) for part in parts):
@@ -35,6 +42,17 @@ def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss
     else:
         output = openai.text_of(result, name, losses, _TITLE)
     return {"type": "function_call_output", "call_id": call_id, "output": output}
+
+
+def _search_output(call_id: str, result: ToolResult, losses: list[Loss]) -> dict[str, Any]:
+    """The definitions that were found. It has no place for a failure: then nothing was found."""
+    found = result.data.tools if isinstance(result.data, ToolReferences) else ()
+    if not result.success:
+        losses.append(Loss(SEARCHED, "result", f"{_TITLE} takes no error of a search: {result.error}"))
+    tools = [definition(spec, NAMES.apply(spec.name), losses) | {"defer_loading": True} for spec in found]
+    return {
+        "type": "tool_search_output", "call_id": call_id, "execution": "client", "status": "completed", "tools": tools,
+    }  # fmt: skip
 
 
 def _item(part: Part, name: str, losses: list[Loss]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, overload
 
@@ -22,16 +23,17 @@ from toolcrib.core.events import RegistryCleared, ToolRegistered, ToolRemoved, T
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.tool import P, R_co, Tool
 from toolcrib.define import SupportsTool, as_tool, as_tools
-from toolcrib.formats import Handover, generate_prompt, handover
+from toolcrib.formats import Defer, Deferring, Handover, Namespaces, SearchedBy, generate_prompt, handover
 from toolcrib.ports import Audit, Policy
 from toolcrib.registry import selection
 from toolcrib.registry.discovery import GROUPS, Discovery, find_plugins
 from toolcrib.registry.frameworks import Frameworks
 from toolcrib.registry.listeners import Handler, Listeners
 from toolcrib.registry.running import Running
+from toolcrib.registry.tool_search import ToolSearch
 
 
-class ToolRegistry(Running, Frameworks):
+class ToolRegistry(Running, ToolSearch, Frameworks):
     """Holds live tools: register, look up, filter, search, hand over, execute. Safe to use from several threads.
 
     ``highest_safety_level`` is what runs without asking; above it ``approve(spec, arguments)`` is asked, and if there
@@ -55,7 +57,7 @@ class ToolRegistry(Running, Frameworks):
         counter = UsageCounter(clock)
         self._tokens = TokenCounts(counter, count_tokens)
         self._calls = Calls(
-            self.get,
+            self._resolve,
             SafetyLevel(highest_safety_level),
             approve,
             None if policy is None else Authoriser(policy),
@@ -65,6 +67,7 @@ class ToolRegistry(Running, Frameworks):
             usage=counter,
         )
         self._tools: dict[str, Tool] = {}
+        self._offered: dict[str, Tool] = {}
         self._lock = threading.RLock()
         self._listeners = Listeners()
         self._discovered: set[str] = set()
@@ -190,17 +193,20 @@ class ToolRegistry(Running, Frameworks):
         matches = selection.compile_filter(criteria)
         return [tool for tool in tools if matches(tool.spec)]
 
-    def search(self, text: str, limit: int | None = None) -> list[Tool]:
-        """The tools whose name, tags, category or description hold every word, the best first."""
-        return selection.search(self.get_all(), text, limit)
+    def search(self, text: str, limit: int | None = None, *, any_word: bool = False) -> list[Tool]:
+        """The tools whose name, tags, category or description hold every word, the best first.
+
+        With ``any_word`` those that hold any of them, for text that is no list of keywords: a sentence, a task.
+        """
+        return selection.search(self.get_all(), text, limit, any_word)
 
     def for_model(self, capabilities: Iterable[str]) -> ToolRegistry:
         """A registry of the tools that a model with these capabilities can use; ``left_out`` says why not others."""
         has = frozenset(str(capability) for capability in capabilities)
         fitting = ToolRegistry()
-        fitting._calls = replace(self._calls, resolve=fitting.get)
+        fitting._calls = replace(self._calls, resolve=fitting._resolve)
         fitting._tokens = self._tokens
-        for tool in self.get_all():
+        for tool in map(fitting.searching_here, self.get_all()):
             if reason := selection.why_not(tool.spec, has):
                 fitting.left_out[tool.name] = reason
                 continue
@@ -211,14 +217,46 @@ class ToolRegistry(Running, Frameworks):
 
     # Handing over
 
-    def handover(self, format: str = "openai") -> Handover:
-        """The tools as a provider wants them, with the way back from its names and what it cannot express."""
-        self._tokens.format = format
-        return handover([tool.spec for tool in self.get_all()], format)
+    def handover(
+        self,
+        format: str = "openai",
+        *,
+        defer: Defer = False,
+        pinned: Collection[str] = (),
+        namespaces: Namespaces | None = None,
+        search: SearchedBy = "provider",
+    ) -> Handover:
+        """The tools as a provider wants them, with the way back from its names and what it cannot express.
 
-    def definitions(self, format: str = "openai") -> list[dict[str, Any]]:
-        """The tools as a provider wants them: openai, openrouter, anthropic, gemini, mcp, compact ..."""
-        return list(self.handover(format).definitions)
+        The options are those of :meth:`definitions`.
+        """
+        self._tokens.format = format
+        specs = [tool.spec for tool in self.get_all()]
+        deferring = Deferring(defer, pinned, namespaces, search)
+        if not deferring:
+            return handover(specs, format)
+        handed = deferring.handover(specs, format, partial(handover, format=format))
+        self._offer(handed.names)
+        return handed
+
+    def definitions(
+        self,
+        format: str = "openai",
+        *,
+        defer: Defer = False,
+        pinned: Collection[str] = (),
+        namespaces: Namespaces | None = None,
+        search: SearchedBy = "provider",
+    ) -> list[dict[str, Any]]:
+        """The tools as a provider wants them: openai, openrouter, anthropic, gemini, mcp, compact ...
+
+        ``defer`` is for many tools: True, or a function that says which are searched for when they are needed instead
+        of told up front; those ``pinned`` by name are always told. ``namespaces`` groups tools for a provider that has
+        groups: by "category", by first "tag", or as a function of a spec says. If a provider has a search it is used
+        unless ``search`` is "own"; otherwise it is :meth:`search_tool`, which :meth:`execute_calls` then knows.
+        """
+        options: dict[str, Any] = {"defer": defer, "pinned": pinned, "namespaces": namespaces, "search": search}
+        return list(self.handover(format, **options).definitions)
 
     def generate_prompt(self, **options: Any) -> str:
         """The tools as text for a prompt; the options are those of :func:`toolcrib.formats.generate_prompt`."""

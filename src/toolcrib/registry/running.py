@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections import ChainMap
 from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolcrib.calling.call import Calls
 from toolcrib.calling.layers import Layer, concerning, only
@@ -20,7 +21,8 @@ from toolcrib.core.result import ToolResult
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.tool import Tool
 from toolcrib.formats import calls_of, together
-from toolcrib.registry.conversation import Conversation
+from toolcrib.formats.naming import CALL_TOOL
+from toolcrib.registry.conversation import Conversation, Execute
 from toolcrib.registry.usage import TokenCounts, UsageReport
 
 
@@ -30,7 +32,14 @@ class Running:
     _calls: Calls
     _tokens: TokenCounts
     _tools: dict[str, Tool]
+    _offered: dict[str, Tool]
     _lock: threading.RLock
+
+    if TYPE_CHECKING:
+
+        def _execute_named(
+            self, asked: Mapping[str, Any] | None, context: ToolContext
+        ) -> Coroutine[Any, Any, ToolResult]: ...
 
     def use(
         self,
@@ -80,16 +89,18 @@ class Running:
         """
         if timeout_seconds is not None:
             return self._execute_within(timeout_seconds, name, arguments, context)
+        if name == CALL_TOOL:
+            return self._execute_named(arguments, context)
         return self._calls.execute(name, arguments, context)
 
     async def _execute_within(
-        self, seconds: float, name: str, arguments: Mapping[str, Any] | None, context: ToolContext
+        self, seconds: float | None, name: str, arguments: Mapping[str, Any] | None, context: ToolContext
     ) -> ToolResult:
         try:
-            context = context.within(seconds)
+            context = context if seconds is None else context.within(seconds)
         except ToolcribError as error:
             return ToolResult.of_error(error)
-        return await self._calls.execute(name, arguments, context)
+        return await self.execute(name, arguments, context=context)
 
     def execute_sync(
         self,
@@ -157,7 +168,8 @@ class Running:
         return together(speaker, await conversation.answer_all(list(map(conversation.read, calls)), at_once))
 
     def _conversation(self, format: str, context: ToolContext, timeout_seconds: float | None) -> Conversation:
-        execute = self._calls.execute if timeout_seconds is None else partial(self._execute_within, timeout_seconds)
-        return Conversation(
-            format, self._tools, self._calls, execute, context, partial(self._tokens.answered, self._tools)
-        )
+        tools = ChainMap(self._tools, self._offered) if self._offered else self._tools
+        execute: Execute = partial(self._execute_within, timeout_seconds)
+        if timeout_seconds is None and CALL_TOOL not in tools:
+            execute = self._calls.execute
+        return Conversation(format, tools, self._calls, execute, context, partial(self._tokens.answered, self._tools))
