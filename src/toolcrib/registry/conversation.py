@@ -12,6 +12,7 @@ from toolcrib.core.errors import InvalidArgumentsError, ToolcribError, ToolFaile
 from toolcrib.core.result import ToolResult
 from toolcrib.core.tool import Tool
 from toolcrib.formats import Asked, read_call, tool_called
+from toolcrib.formats.nulls import holds_null, without_nulls
 from toolcrib.formats.provider import arguments_of
 from toolcrib.formats.table import format_named, provider_named
 
@@ -67,6 +68,8 @@ class Conversation:
                     arguments, name = arguments_of(asked, title), asked[0]
                     if name not in tools:
                         name = tool_called(tools, self._format, name)
+                    if "null" in asked[1] if type(asked[1]) is str else holds_null(arguments):
+                        arguments = without_nulls(tools[name].spec.parameters, arguments)
                     result = await execute(name, arguments, context)
                 except ToolcribError as error:
                     result = ToolResult.of_error(error)

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
 
+from typing_extensions import Unpack
+
 import toolcrib
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.call import Approve, Calls
@@ -19,11 +21,13 @@ from toolcrib.core.events import RegistryCleared, ToolRegistered, ToolRemoved, T
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.tool import P, R_co, Tool
 from toolcrib.define import SupportsTool, as_tool, as_tools
-from toolcrib.formats import Handover, generate_prompt, handover
+from toolcrib.formats import Handover, generate_prompt
+from toolcrib.formats.handover import Options
 from toolcrib.ports import Audit, Policy
 from toolcrib.registry import selection
 from toolcrib.registry.discovery import GROUPS, Discovery, find_plugins
 from toolcrib.registry.frameworks import Frameworks
+from toolcrib.registry.handovers import Handovers
 from toolcrib.registry.listeners import Handler, Listeners
 from toolcrib.registry.running import Running
 
@@ -59,6 +63,7 @@ class ToolRegistry(Running, Frameworks):
         self._lock = threading.RLock()
         self._listeners = Listeners()
         self._discovered: set[str] = set()
+        self._handovers = Handovers()
         self.left_out: dict[str, str] = {}
         """In a registry made by :meth:`for_model`: the tools that did not come along, and why."""
         self.suboptimal: dict[str, str] = {}
@@ -201,13 +206,19 @@ class ToolRegistry(Running, Frameworks):
 
     # Handing over
 
-    def handover(self, format: str = "openai") -> Handover:
-        """The tools as a provider wants them, with the way back from its names and what it cannot express."""
-        return handover([tool.spec for tool in self.get_all()], format)
+    def handover(self, format: str = "openai", **options: Unpack[Options]) -> Handover:
+        """The tools as a provider wants them, with the way back from its names and what it cannot express.
 
-    def definitions(self, format: str = "openai") -> list[dict[str, Any]]:
-        """The tools as a provider wants them: openai, openrouter, anthropic, gemini, mcp, compact ..."""
-        return list(self.handover(format).definitions)
+        Made once for as long as the tools are the same; the definitions are the caller's own all the same.
+        """
+        return self._handovers.handover(self.get_all(), format, options)
+
+    def definitions(self, format: str = "openai", **options: Unpack[Options]) -> list[dict[str, Any]]:
+        """The tools as a provider wants them: openai, openai-responses, openrouter, anthropic, gemini, mcp, compact ...
+
+        ``strict=True``: the provider holds its model to the schemas. ``cache=True``: Anthropic keeps the definitions.
+        """
+        return self.handover(format, **options).definitions
 
     def generate_prompt(self, **options: Any) -> str:
         """The tools as text for a prompt; the options are those of :func:`toolcrib.formats.generate_prompt`."""
