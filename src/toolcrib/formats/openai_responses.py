@@ -7,8 +7,11 @@ from typing import Any
 
 from toolcrib.core.content import SIMPLE, File, Image, Part, ToolReferences, base64_of, parts_of
 from toolcrib.core.result import ToolResult
+from toolcrib.core.schema import JsonSchema
+from toolcrib.core.schema_facts import followed, listed_values, named_types
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats import openai
+from toolcrib.formats.jsonable import copied
 from toolcrib.formats.provider import Asked, Loss, asked, part_text
 
 NAMES = openai.NAMES
@@ -18,8 +21,27 @@ SEARCHED = "openai:tool_search"
 _TITLE = "OpenAI Responses"
 
 
-def definition(spec: ToolSpec, name: str, losses: list[Loss]) -> dict[str, Any]:
-    return {"type": "function", **openai.definition(spec, name, losses)["function"]}
+def definition(spec: ToolSpec, name: str, losses: list[Loss], *, strict: bool = False) -> dict[str, Any]:
+    """``strict`` is always there: this API takes a definition without it for a strict one."""
+    given = {"type": "function", "strict": False} | openai.function(spec, name, losses, strict=strict)
+    if spec.returns:
+        if _may_be_text(spec.returns, spec.returns):
+            losses.append(Loss(spec.name, "returns", f"{_TITLE} takes the schema of JSON, and a text is sent as it is"))
+        else:
+            given["output_schema"] = copied(spec.returns)
+    return given
+
+
+def _may_be_text(schema: Any, root: JsonSchema) -> bool:
+    schema = followed(schema, root)
+    if not isinstance(schema, Mapping):
+        return True
+    if (values := listed_values(schema)) is not None:
+        return any(isinstance(value, str) for value in values)
+    if kinds := named_types(schema):
+        return "string" in kinds
+    branches = schema.get("anyOf") or schema.get("oneOf")
+    return not branches or any(_may_be_text(branch, root) for branch in branches)
 
 
 from_definition = openai.from_definition

@@ -14,6 +14,7 @@ from toolcrib.core.errors import InvalidArgumentsError, ToolcribError, ToolFaile
 from toolcrib.core.result import ToolResult
 from toolcrib.core.tool import Tool
 from toolcrib.formats import Asked, read_call, tool_called
+from toolcrib.formats.nulls import holds_null, without_nulls
 from toolcrib.formats.provider import arguments_of
 from toolcrib.formats.table import format_named, provider_named
 
@@ -86,6 +87,8 @@ class Conversation:
                     arguments = arguments_of(asked, title)
                     if name not in tools:
                         name = tool_called(tools, self._format, name)
+                    if "null" in asked[1] if type(asked[1]) is str else holds_null(arguments):
+                        arguments = without_nulls(tools[name].spec.parameters, arguments)
                     own = context
                     if told_the_id or tools[name].context_parameter is not None:
                         own = context.asked_as(asked[2])

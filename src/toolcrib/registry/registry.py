@@ -6,9 +6,10 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, overload
+
+from typing_extensions import Unpack
 
 import toolcrib
 from toolcrib.calling.authorising import Authoriser
@@ -23,14 +24,16 @@ from toolcrib.core.events import RegistryCleared, ToolRegistered, ToolRemoved, T
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.tool import P, R_co, Tool
 from toolcrib.define import SupportsTool, as_tool, as_tools
-from toolcrib.formats import Defer, Deferring, Handover, Namespaces, SearchedBy, generate_prompt, handover
+from toolcrib.formats import Handover, HandoverOptions, generate_prompt
 from toolcrib.ports import Audit, Policy
 from toolcrib.registry import selection
 from toolcrib.registry.discovery import GROUPS, Discovery, find_plugins
 from toolcrib.registry.frameworks import Frameworks
+from toolcrib.registry.handovers import Handovers
 from toolcrib.registry.listeners import Handler, Listeners
 from toolcrib.registry.running import Running
 from toolcrib.registry.tool_search import ToolSearch
+from toolcrib.registry.usage import TokenCounts
 
 
 class ToolRegistry(Running, ToolSearch, Frameworks):
@@ -38,10 +41,10 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
 
     ``highest_safety_level`` is what runs without asking; above it ``approve(spec, arguments)`` is asked, and if there
     is nobody to ask the call is refused. ``policy`` is asked before every call, ``audit`` told of it; ``layers`` wrap
-    the run; ``observers`` are told of every call. ``count_tokens`` counts for :meth:`usage`, which estimates without it.
+    the run; ``observers`` are told of every call. ``count_tokens`` counts for :meth:`usage`, which otherwise estimates.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is one thing that a user may say, by its name
         self,
         tools: Iterable[Any] = (),
         *,
@@ -71,6 +74,7 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
         self._lock = threading.RLock()
         self._listeners = Listeners()
         self._discovered: set[str] = set()
+        self._handovers = Handovers()
         self.left_out: dict[str, str] = {}
         """In a registry made by :meth:`for_model`: the tools that did not come along, and why."""
         self.suboptimal: dict[str, str] = {}
@@ -217,46 +221,28 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
 
     # Handing over
 
-    def handover(
-        self,
-        format: str = "openai",
-        *,
-        defer: Defer = False,
-        pinned: Collection[str] = (),
-        namespaces: Namespaces | None = None,
-        search: SearchedBy = "provider",
-    ) -> Handover:
+    def handover(self, format: str = "openai", **options: Unpack[HandoverOptions]) -> Handover:
         """The tools as a provider wants them, with the way back from its names and what it cannot express.
 
-        The options are those of :meth:`definitions`.
+        Made once for as long as the tools are the same; the definitions are the caller's own all the same. The options
+        are those of :meth:`definitions`.
         """
         self._tokens.format = format
-        specs = [tool.spec for tool in self.get_all()]
-        deferring = Deferring(defer, pinned, namespaces, search)
-        if not deferring:
-            return handover(specs, format)
-        handed = deferring.handover(specs, format, partial(handover, format=format))
+        handed = self._handovers.handover(self.get_all(), format, options)
         self._offer(handed.names)
         return handed
 
-    def definitions(
-        self,
-        format: str = "openai",
-        *,
-        defer: Defer = False,
-        pinned: Collection[str] = (),
-        namespaces: Namespaces | None = None,
-        search: SearchedBy = "provider",
-    ) -> list[dict[str, Any]]:
-        """The tools as a provider wants them: openai, openrouter, anthropic, gemini, mcp, compact ...
+    def definitions(self, format: str = "openai", **options: Unpack[HandoverOptions]) -> list[dict[str, Any]]:
+        """The tools as a provider wants them: openai, openai-responses, openrouter, anthropic, gemini, mcp, compact ...
+
+        ``strict=True``: the provider holds its model to the schemas. ``cache=True``: Anthropic keeps the definitions.
 
         ``defer`` is for many tools: True, or a function that says which are searched for when they are needed instead
         of told up front; those ``pinned`` by name are always told. ``namespaces`` groups tools for a provider that has
         groups: by "category", by first "tag", or as a function of a spec says. If a provider has a search it is used
         unless ``search`` is "own"; otherwise it is :meth:`search_tool`, which :meth:`execute_calls` then knows.
         """
-        options: dict[str, Any] = {"defer": defer, "pinned": pinned, "namespaces": namespaces, "search": search}
-        return list(self.handover(format, **options).definitions)
+        return self.handover(format, **options).definitions
 
     def generate_prompt(self, **options: Any) -> str:
         """The tools as text for a prompt; the options are those of :func:`toolcrib.formats.generate_prompt`."""
