@@ -31,11 +31,15 @@ def read_call(call: Mapping[str, Any]) -> Asked:
 def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss]) -> dict[str, Any]:
     parts = parts_of(result.data) if result.success and type(result.data) not in SIMPLE else ()
     output: Any
-    if any(isinstance(part, Image | File) for part in parts):
+    if any(map(takes, parts)):
         output = [_item(part, name, losses) for part in parts]
     else:
         output = openai.text_of(result, name, losses, _TITLE)
     return {"type": "function_call_output", "call_id": call_id, "output": output}
+
+
+def takes(part: Part) -> bool:
+    return isinstance(part, Image | File)
 
 
 def _item(part: Part, name: str, losses: list[Loss]) -> dict[str, Any]:

@@ -14,22 +14,31 @@ from toolcrib.core.tool import Tool
 from toolcrib.formats import Asked, read_call, tool_called
 from toolcrib.formats.provider import arguments_of
 from toolcrib.formats.table import format_named, provider_named
+from toolcrib.registry.large_results import LargeResults
 
 Execute = Callable[[str, Mapping[str, Any], ToolContext], Coroutine[Any, Any, ToolResult]]
 
 
 class Conversation:
-    """Answers calls in ``format`` with ``tools``; ``execute`` never raises."""
+    """Answers calls in ``format`` with ``tools``; ``execute`` never raises. ``large`` shortens what is too long."""
 
-    __slots__ = ("_context", "_execute", "_format", "_provider", "_title", "_tools")
+    __slots__ = ("_context", "_execute", "_format", "_large", "_provider", "_title", "_tools")
 
-    def __init__(self, format: str, tools: Mapping[str, Tool], execute: Execute, context: ToolContext) -> None:
+    def __init__(
+        self,
+        format: str,
+        tools: Mapping[str, Tool],
+        execute: Execute,
+        context: ToolContext,
+        large: LargeResults | None = None,
+    ) -> None:
         self._format = format
         self._provider = provider_named(format)
         self._title = format_named(format).title
         self._tools = tools
         self._execute = execute
         self._context = context
+        self._large = large
 
     def read(self, call: Any) -> Asked:
         """A call as it came; whatever is wrong with it is told when it is answered."""
@@ -50,7 +59,7 @@ class Conversation:
         twice = _ids_given_before(calls)
         helpers = at_once - 1
         tools, title, execute, context = self._tools, self._title, self._execute, self._context
-        render = self._provider.render_result
+        render, large = self._provider.render_result, self._large
 
         async def work(group: asyncio.TaskGroup) -> None:
             nonlocal helpers
@@ -68,6 +77,8 @@ class Conversation:
                     if name not in tools:
                         name = tool_called(tools, self._format, name)
                     result = await execute(name, arguments, context)
+                    if large is not None:
+                        result = large.shortened(result, tools.get(name), context, self._provider.takes)
                 except ToolcribError as error:
                     result = ToolResult.of_error(error)
                 answers[place] = render(asked[2], result, asked[0], [])

@@ -20,12 +20,14 @@ from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.tool import Tool
 from toolcrib.formats import calls_of, together
 from toolcrib.registry.conversation import Conversation
+from toolcrib.registry.large_results import READ_RESULT, LargeResults, takes_all
 
 
 class Running:
     """What a registry does with the tools that it holds."""
 
     _calls: Calls
+    _large: LargeResults | None
     _tools: dict[str, Tool]
     _lock: threading.RLock
 
@@ -140,4 +142,15 @@ class Running:
 
     def _conversation(self, format: str, context: ToolContext, timeout_seconds: float | None) -> Conversation:
         execute = self._calls.execute if timeout_seconds is None else partial(self._execute_within, timeout_seconds)
-        return Conversation(format, self._tools, execute, context)
+        return Conversation(format, self._tools, execute, context, self._large_results())
+
+    def _large_results(self) -> LargeResults | None:
+        """What shortens results for a model: nothing if it could not read the rest."""
+        large = self._large
+        return large if large is not None and self._tools.get(READ_RESULT) is large.reader else None
+
+    async def _execute_for_model(self, name: str, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """As ``execute``, but a long result is shortened; the framework renders images by itself."""
+        result = await self._calls.execute(name, arguments, context)
+        large = self._large_results()
+        return result if large is None else large.shortened(result, self._tools.get(name), context, takes_all)
