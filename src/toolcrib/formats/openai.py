@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolcrib.core.content import SIMPLE, parts_of
+from toolcrib.core.content import SIMPLE, Part, parts_of
 from toolcrib.core.errors import ToolValidationError
 from toolcrib.core.json import as_text
 from toolcrib.core.result import ToolResult
@@ -87,6 +87,11 @@ def text_of(result: ToolResult, name: str, losses: list[Loss], provider: str) ->
     if type(result.data) in SIMPLE:
         return as_text(result.data)
     return "\n".join(part_text(part, name, losses, provider) for part in parts_of(result.data))
+
+
+def takes(part: Part) -> bool:  # noqa: ARG001
+    """A tool's message holds text alone."""
+    return False
 
 
 def together(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -59,11 +59,15 @@ def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss
         return _search_output(call_id, result, losses)
     parts = parts_of(result.data) if result.success and type(result.data) not in SIMPLE else ()
     output: Any
-    if any(isinstance(part, Image | File) for part in parts):
+    if any(map(takes, parts)):
         output = [_item(part, name, losses) for part in parts]
     else:
         output = openai.text_of(result, name, losses, _TITLE)
     return {"type": "function_call_output", "call_id": call_id, "output": output}
+
+
+def takes(part: Part) -> bool:
+    return isinstance(part, Image | File)
 
 
 def _search_output(call_id: str, result: ToolResult, losses: list[Loss]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from toolcrib.formats import Asked, read_call, tool_called
 from toolcrib.formats.nulls import holds_null, without_nulls
 from toolcrib.formats.provider import arguments_of
 from toolcrib.formats.table import format_named, provider_named
+from toolcrib.registry.large_results import LargeResults
 
 Execute = Callable[[str, Mapping[str, Any], ToolContext], Coroutine[Any, Any, ToolResult]]
 Rendered = Callable[[str, dict[str, Any]], None]
@@ -26,10 +27,10 @@ Rendered = Callable[[str, dict[str, Any]], None]
 class Conversation:
     """Answers calls in ``format`` with ``tools``. ``execute`` never raises; ``calls`` hear of what cannot be executed.
 
-    ``rendered`` is told of the answers.
+    ``large`` shortens what is too long, and ``rendered`` is told of the answers.
     """
 
-    __slots__ = ("_calls", "_context", "_execute", "_format", "_provider", "_rendered", "_title", "_tools")
+    __slots__ = ("_calls", "_context", "_execute", "_format", "_large", "_provider", "_rendered", "_title", "_tools")
 
     def __init__(
         self,
@@ -39,6 +40,7 @@ class Conversation:
         execute: Execute,
         context: ToolContext,
         rendered: Rendered,
+        large: LargeResults | None = None,
     ) -> None:
         self._format = format
         self._provider = provider_named(format)
@@ -48,6 +50,7 @@ class Conversation:
         self._execute = execute
         self._context = context
         self._rendered = rendered
+        self._large = large
 
     def read(self, call: Any) -> Asked:
         """A call as it came; whatever is wrong with it is told when it is answered."""
@@ -68,7 +71,7 @@ class Conversation:
         twice = _ids_given_before(calls)
         helpers = at_once - 1
         tools, title, execute, context = self._tools, self._title, self._execute, self._context
-        render, rendered = self._provider.render_result, self._rendered
+        render, rendered, large = self._provider.render_result, self._rendered, self._large
         told_the_id = bool(self._calls.layers or self._calls.observers)
 
         async def work(group: asyncio.TaskGroup) -> None:
@@ -93,6 +96,8 @@ class Conversation:
                     if told_the_id or tools[name].context_parameter is not None:
                         own = context.asked_as(asked[2])
                     result = await execute(name, arguments, own)
+                    if large is not None:
+                        result = large.shortened(result, tools.get(name), context, self._provider.takes)
                 except ToolcribError as error:
                     result = self._refused(asked, error)
                 answers[place] = answer = render(asked[2], result, asked[0], [])

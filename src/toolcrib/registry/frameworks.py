@@ -6,7 +6,7 @@ from collections.abc import Coroutine, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.core.context import NO_CONTEXT
+from toolcrib.core.context import NO_CONTEXT, ToolContext
 from toolcrib.core.progress import Listener
 from toolcrib.core.result import ToolResult
 from toolcrib.core.tool import Tool
@@ -23,15 +23,18 @@ class Frameworks:
 
         def get_all(self) -> list[Tool]: ...
 
-        def execute(
-            self, name: str, arguments: Mapping[str, Any] | None = None, *, context: Any = ...
+        def _execute_for_model(
+            self, name: str, arguments: Mapping[str, Any], context: ToolContext
         ) -> Coroutine[Any, Any, ToolResult]: ...
 
     def to_langchain_tools(self) -> list[StructuredTool]:
         """LangChain's StructuredTools. Needs the extra ``langchain``."""
         from toolcrib.frameworks.langchain import to_structured_tool
 
-        return [to_structured_tool(tool, partial(self.execute, tool.name)) for tool in self.get_all()]
+        return [to_structured_tool(tool, partial(self._run_for_langchain, tool.name)) for tool in self.get_all()]
+
+    def _run_for_langchain(self, name: str, arguments: Mapping[str, Any]) -> Coroutine[Any, Any, ToolResult]:
+        return self._run_for_framework(name, arguments, None)
 
     def _offers(self, framework: str) -> list[Offer]:
         return offers(self.get_all(), self._run_for_framework, framework)
@@ -39,4 +42,5 @@ class Frameworks:
     def _run_for_framework(
         self, name: str, arguments: Mapping[str, Any], listener: Listener | None
     ) -> Coroutine[Any, Any, ToolResult]:
-        return self.execute(name, arguments, context=NO_CONTEXT if listener is None else NO_CONTEXT.heard_by(listener))
+        context = NO_CONTEXT if listener is None else NO_CONTEXT.heard_by(listener)
+        return self._execute_for_model(name, arguments, context)

@@ -30,6 +30,7 @@ from toolcrib.registry import selection
 from toolcrib.registry.discovery import GROUPS, Discovery, find_plugins
 from toolcrib.registry.frameworks import Frameworks
 from toolcrib.registry.handovers import Handovers
+from toolcrib.registry.large_results import LargeResults
 from toolcrib.registry.listeners import Handler, Listeners
 from toolcrib.registry.running import Running
 from toolcrib.registry.tool_search import ToolSearch
@@ -42,6 +43,8 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
     ``highest_safety_level`` is what runs without asking; above it ``approve(spec, arguments)`` is asked, and if there
     is nobody to ask the call is refused. ``policy`` is asked before every call, ``audit`` told of it; ``layers`` wrap
     the run; ``observers`` are told of every call. ``count_tokens`` counts for :meth:`usage`, which otherwise estimates.
+    With ``max_result_characters`` a model is given the beginning of a longer result, and the tool ``read_result``,
+    which is added to the others, for the rest; so it is for a tool that has a limit of its own.
     """
 
     def __init__(  # noqa: PLR0913 - each is one thing that a user may say, by its name
@@ -55,6 +58,7 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
         layers: Iterable[Layer] = (),
         observers: Iterable[Observer] = (),
         count_tokens: CountTokens | None = None,
+        max_result_characters: int | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         counter = UsageCounter(clock)
@@ -69,6 +73,7 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
             observers=tuple(observers),
             usage=counter,
         )
+        self._large = None if max_result_characters is None else LargeResults(max_result_characters)
         self._tools: dict[str, Tool] = {}
         self._offered: dict[str, Tool] = {}
         self._lock = threading.RLock()
@@ -121,6 +126,7 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
         return tools
 
     def _add(self, tools: list[Tool]) -> None:
+        tools = self._with_reader(tools)
         names: set[str] = set()
         for tool in tools:
             if tool.name in names:
@@ -133,6 +139,15 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
             self._tools.update((tool.name, tool) for tool in tools)
         for tool in tools:
             self._listeners.tell(ToolRegistered(tool))
+
+    def _with_reader(self, tools: list[Tool]) -> list[Tool]:
+        """And the tool that reads what is left out of their results, if that may happen."""
+        if self._large is None:
+            if all(tool.spec.max_result_characters is None for tool in tools):
+                return tools
+            self._large = LargeResults()
+        reader = self._large.reader
+        return tools if reader in tools or self._tools.get(reader.name) is reader else [*tools, reader]
 
     def update(self, name: str, thing: Any) -> Tool:
         """Put another tool in the place of the one called ``name``. It must bear that name."""
@@ -208,7 +223,7 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
         """A registry of the tools that a model with these capabilities can use; ``left_out`` says why not others."""
         has = frozenset(str(capability) for capability in capabilities)
         fitting = ToolRegistry()
-        fitting._calls = replace(self._calls, resolve=fitting._resolve)
+        fitting._calls, fitting._large = replace(self._calls, resolve=fitting._resolve), self._large
         fitting._tokens = self._tokens
         for tool in map(fitting.searching_here, self.get_all()):
             if reason := selection.why_not(tool.spec, has):

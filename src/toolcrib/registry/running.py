@@ -23,6 +23,7 @@ from toolcrib.core.tool import Tool
 from toolcrib.formats import calls_of, together
 from toolcrib.formats.naming import CALL_TOOL
 from toolcrib.registry.conversation import Conversation, Execute
+from toolcrib.registry.large_results import READ_RESULT, LargeResults, takes_all
 from toolcrib.registry.usage import TokenCounts, UsageReport
 
 
@@ -31,6 +32,7 @@ class Running:
 
     _calls: Calls
     _tokens: TokenCounts
+    _large: LargeResults | None
     _tools: dict[str, Tool]
     _offered: dict[str, Tool]
     _lock: threading.RLock
@@ -172,4 +174,16 @@ class Running:
         execute: Execute = partial(self._execute_within, timeout_seconds)
         if timeout_seconds is None and CALL_TOOL not in tools:
             execute = self._calls.execute
-        return Conversation(format, tools, self._calls, execute, context, partial(self._tokens.answered, self._tools))
+        rendered = partial(self._tokens.answered, self._tools)
+        return Conversation(format, tools, self._calls, execute, context, rendered, self._large_results())
+
+    def _large_results(self) -> LargeResults | None:
+        """What shortens results for a model: nothing if it could not read the rest."""
+        large = self._large
+        return large if large is not None and self._tools.get(READ_RESULT) is large.reader else None
+
+    async def _execute_for_model(self, name: str, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """As ``execute``, but a long result is shortened; the framework renders images by itself."""
+        result = await self.execute(name, arguments, context=context)
+        large = self._large_results()
+        return result if large is None else large.shortened(result, self._tools.get(name), context, takes_all)

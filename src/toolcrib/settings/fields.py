@@ -104,6 +104,11 @@ class Settings(BaseSettings):
     max_runs: Whole = _set(
         64, "Runs of tools that the service has under way at once, at least 1; one caller has at most half of them."
     )
+    max_result_characters: Whole = _set(
+        40_000,
+        "A longer result reaches an MCP client as its beginning and a handle, to be read with read_result; 0 means no "
+        "limit, and with more than one worker there is none: each would know its own handles alone.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = _set("info", "How much is logged.")
     workers: Whole = _set(1, "How many processes answer requests.")
     log_requests: bool = _set(False, "Log every request, not only changes, failures and slow ones.")

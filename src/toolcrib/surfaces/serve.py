@@ -108,9 +108,10 @@ def _log_heads(settings: Settings) -> None:
 
 async def serve_mcp(system: System) -> None:
     """Serve plugins and kept tools to one MCP client on standard input and output, until it leaves."""
-    from toolcrib.surfaces.mcp import Toolbox, serve_stdio
+    from toolcrib.surfaces.mcp import Toolbox, large_results, serve_stdio
 
-    await serve_stdio(Toolbox(system.local_calls, registry=system.plugins, catalogue=system.catalogue))
+    large = large_results(system.settings)
+    await serve_stdio(Toolbox(system.local_calls, registry=system.plugins, catalogue=system.catalogue, large=large))
 
 
 def check_start(settings: Settings, *, sample: bool = False) -> None:
