@@ -23,7 +23,7 @@ from toolcrib.core.errors import ToolExistsError, ToolNotFoundError, ToolValidat
 from toolcrib.core.events import RegistryCleared, ToolRegistered, ToolRemoved, ToolUpdated
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.tool import P, R_co, Tool
-from toolcrib.define import SupportsTool, as_tool, as_tools
+from toolcrib.define import SupportsTool, as_tool
 from toolcrib.formats import Handover, HandoverOptions, generate_prompt
 from toolcrib.ports import Audit, Policy
 from toolcrib.registry import selection
@@ -110,9 +110,10 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
     def register(self, thing: Any) -> Any:
         """Add a tool: a Tool, a function, a BaseTool class or instance. Raises ToolExistsError for a taken name.
 
-        Of an object with ``@tool`` methods all of them are added, or none, and the answer is the list of them.
+        Of an object with ``@tool`` methods all of them are added, or none, and the answer is the list of them. A tool
+        of LangChain, LlamaIndex, pydantic-ai or OpenAI's Agents SDK is taken as by ``add_langchain`` and its siblings.
         """
-        found = as_tools(thing)
+        found = self._tools_of(thing)
         self._add(found if isinstance(found, list) else [found])
         return found
 
@@ -120,7 +121,7 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
         """Add all of them, or none if one is wrong or its name is taken."""
         tools: list[Tool] = []
         for thing in things:
-            found = as_tools(thing)
+            found = self._tools_of(thing)
             tools += found if isinstance(found, list) else [found]
         self._add(tools)
         return tools
