@@ -35,6 +35,10 @@ class Conversation:
         """A call as it came; whatever is wrong with it is told when it is answered."""
         return self._provider.read_call(call) if type(call) is dict else read_call(self._format, call)
 
+    def refuse(self, asked: Asked, error: ToolcribError) -> ToolResult:  # noqa: ARG002 - for who keeps what was asked
+        """The result of what does not come to a call."""
+        return ToolResult.of_error(error)
+
     async def answer(self, asked: Asked) -> dict[str, Any]:
         [answer] = await self.answer_all([asked], 1)
         return answer
@@ -69,7 +73,7 @@ class Conversation:
                         name = tool_called(tools, self._format, name)
                     result = await execute(name, arguments, context)
                 except ToolcribError as error:
-                    result = ToolResult.of_error(error)
+                    result = self.refuse(asked, error)
                 answers[place] = render(asked[2], result, asked[0], [])
 
         async with asyncio.TaskGroup() as group:

@@ -189,7 +189,7 @@ class ToolRegistry(Running, Frameworks):
         """A registry of the tools that a model with these capabilities can use; ``left_out`` says why not others."""
         has = frozenset(str(capability) for capability in capabilities)
         fitting = ToolRegistry()
-        fitting._calls = replace(self._calls, resolve=fitting.get)
+        fitting._under_rules_of(self)
         for tool in self.get_all():
             if reason := selection.why_not(tool.spec, has):
                 fitting.left_out[tool.name] = reason
@@ -198,6 +198,10 @@ class ToolRegistry(Running, Frameworks):
             if remark := selection.not_at_best(tool.spec, has):
                 fitting.suboptimal[tool.name] = remark
         return fitting
+
+    def _under_rules_of(self, other: ToolRegistry, **changes: Any) -> None:
+        """From now on calls go as they do in ``other``, but for ``changes``."""
+        self._calls = replace(other._calls, resolve=self.get, **changes)
 
     # Handing over
 
