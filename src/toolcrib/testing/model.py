@@ -82,7 +82,7 @@ class ScriptedModel:
         place = len(self.requests)
         if place >= len(self._script):
             raise ScriptEndedError(
-                f"the script of the model has {len(self._script)} turns, and it was asked once more; "
+                f"the model was asked once more than its script has turns ({len(self._script)}); "
                 f"the last it was told: {str(request.messages[-1:])[1:-1]:.200}"
             )
         self.requests.append(request)
@@ -96,7 +96,7 @@ class ScriptedModel:
         return turn
 
     def __repr__(self) -> str:
-        return f"<ScriptedModel of {self.format}, {self.remaining} of {len(self._script)} turns to come>"
+        return f"<ScriptedModel {self.format!r}, turns left: {self.remaining} of {len(self._script)}>"
 
 
 def _copied(things: Any) -> list[Any]:

@@ -114,7 +114,7 @@ def scripted_model() -> Iterator[Callable[..., ScriptedModel]]:
     yield make
     for model in made:
         if model.remaining:
-            pytest.fail(f"{model.remaining} turns of the model's script were never asked for", pytrace=False)
+            pytest.fail(f"{model!r}: the test ended before the model had said all of it", pytrace=False)
 
 
 @pytest.fixture

@@ -35,8 +35,8 @@ def _item(call: ScriptedCall) -> dict[str, Any]:
 
 def response(turn: Turn) -> dict[str, Any]:
     usage = {
-        "input_tokens": 1, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 1,
-        "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 2,
+        "input_tokens": 1, "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "output_tokens": 1, "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 2,
     }  # fmt: skip
     return {
         "id": "r", "object": "response", "created_at": 1, "model": "m", "status": "completed", "output": message(turn),
