@@ -12,7 +12,6 @@ from toolcrib.formats import openai
 from toolcrib.formats.provider import Asked, Loss, asked, part_text
 
 NAMES = openai.NAMES
-TYPE = "function_call"
 _TITLE = "OpenAI Responses"
 
 
