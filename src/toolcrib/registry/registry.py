@@ -224,8 +224,7 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
         """A registry of the tools that a model with these capabilities can use; ``left_out`` says why not others."""
         has = frozenset(str(capability) for capability in capabilities)
         fitting = ToolRegistry()
-        fitting._calls, fitting._large = replace(self._calls, resolve=fitting._resolve), self._large
-        fitting._tokens = self._tokens
+        fitting._under_rules_of(self)
         for tool in map(fitting.searching_here, self.get_all()):
             if reason := selection.why_not(tool.spec, has):
                 fitting.left_out[tool.name] = reason
@@ -234,6 +233,11 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
             if remark := selection.not_at_best(tool.spec, has):
                 fitting.suboptimal[tool.name] = remark
         return fitting
+
+    def _under_rules_of(self, other: ToolRegistry, **changes: Any) -> None:
+        """From now on calls go as they do in ``other``, but for ``changes``."""
+        self._calls, self._large = replace(other._calls, resolve=self._resolve, **changes), other._large
+        self._tokens = other._tokens
 
     # Handing over
 
