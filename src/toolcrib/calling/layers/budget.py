@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from toolcrib.calling.layers import above_zero, has_failed, plain
+from toolcrib.calling.layers import above_zero, has_failed, plain, whole
 from toolcrib.calling.layers.agent_run import AgentRun, current_run
 from toolcrib.core.content import SIMPLE, Json, Text, parts_of
 from toolcrib.core.context import ToolContext
@@ -143,11 +143,10 @@ def budget(
     files are not among them. Past a limit every call is a BudgetSpentError that says which. A call that is refused
     further inside is counted too.
     """
-    limits = {"calls": calls, "seconds": seconds, "tokens": tokens}
-    given = {name: limit for name, limit in limits.items() if limit is not None}
-    if not given:
+    if calls is seconds is tokens is None:
         raise ValueError("a budget needs calls, seconds or tokens")
-    above_zero(**given)
+    above_zero(seconds=1 if seconds is None else seconds)
+    whole(1, calls=1 if calls is None else calls, tokens=1 if tokens is None else tokens)
     return Budget(calls, seconds, tokens, count_tokens, clock)
 
 
