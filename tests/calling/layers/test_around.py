@@ -22,7 +22,7 @@ from toolcrib.layers import Layer, around
 @tool
 async def double(number: int, times: int = 1) -> int:
     """Double."""
-    return number * 2**times
+    return number << times
 
 
 @tool
@@ -178,7 +178,7 @@ async def test_a_layer_of_ones_own_that_breaks_is_told_as_a_layer(caplog: pytest
     def layer(run: Runner) -> Runner:
         async def broken(tool: Any, arguments: Any, context: Any) -> Any:
             await run(tool, arguments, context)
-            return {}["secret detail"]
+            return dict[str, int]()["secret detail"]
 
         return broken
 

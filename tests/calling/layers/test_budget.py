@@ -62,7 +62,7 @@ async def test_runs_at_the_same_time_spend_their_own() -> None:
             results = await asyncio.gather(*(spending.execute("say") for _ in range(4)))
             return [result.success for result in results]
 
-    assert await asyncio.gather(one_run(), one_run()) == [[True, True, True, False]] * 2
+    assert list(await asyncio.gather(one_run(), one_run())) == [[True, True, True, False]] * 2
 
 
 async def test_a_run_inside_spends_what_the_outer_one_has() -> None:

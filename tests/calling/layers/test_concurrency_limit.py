@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.support.waiting import until
 
-from toolcrib import ToolContext, ToolRegistry, tool
+from toolcrib import Tool, ToolContext, ToolRegistry, tool
 from toolcrib.calling.layers import stacked
 from toolcrib.calling.places import Places
 from toolcrib.calling.sharing import in_place, keep_place, shared_runs
@@ -111,7 +111,7 @@ async def test_a_place_that_was_given_back_cannot_be_kept_any_more() -> None:
     """What a run leaves behind knows its place, which is somebody else's by then."""
     places, left = Places("places", 2), []
 
-    async def leaves_something(*_: Any) -> None:
+    async def leaves_something(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> None:
         left.append(contextvars.copy_context())
 
     @tool
@@ -126,7 +126,7 @@ async def test_a_place_that_was_given_back_cannot_be_kept_any_more() -> None:
 
 
 def test_a_layer_that_is_no_coroutine_function_leaves_no_place_taken() -> None:
-    def raises(*_: Any) -> Any:
+    def raises(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
         raise ValueError("at once")
 
     run = stacked([concurrency_limit(1), lambda run: raises])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcrib import ToolRegistry, ToolResult, tool
+from toolcrib import Tool, ToolRegistry, ToolResult, tool
 from toolcrib.layers import (
     Cache,
     Layer,
@@ -53,6 +53,9 @@ def counted(n: int) -> Iterator[int]:
     yield from range(n)
 
 
+FUNCTIONS: tuple[Callable[[int], Any], ...] = (doubled, counted)
+
+
 async def waiting(n: int) -> int:
     """Wait now and then."""
     for _ in range(3):
@@ -78,8 +81,8 @@ def test_any_order_of_layers_gives_the_same_answers(order: list[str], numbers: l
 
 @pytest.mark.parametrize("isolation", ["inline", "thread", "process"])
 @pytest.mark.parametrize("layer", LAYERS)
-async def test_every_layer_in_every_isolation_and_with_streams(layer: str, isolation: str) -> None:
-    tools = [tool(isolation=isolation, cacheable=True)(function) for function in (doubled, counted)]
+async def test_every_layer_in_every_isolation_and_with_streams(layer: str, isolation: Any) -> None:
+    tools: list[Tool] = [tool(isolation=isolation, cacheable=True)(function) for function in FUNCTIONS]
     registry = ToolRegistry(tools, layers=[LAYERS[layer]()])
     for _ in range(2):
         assert (await registry.execute("doubled", {"n": 2})).data == 4

@@ -70,7 +70,7 @@ async def test_every_principal_and_every_run_for_itself() -> None:
         with agent_run():
             return await codes(breaking, 7, 7)
 
-    assert await asyncio.gather(one_run(), one_run()) == [[None, "repeated_call"]] * 2
+    assert list(await asyncio.gather(one_run(), one_run())) == [[None, "repeated_call"]] * 2
 
 
 @pytest.mark.parametrize("same", [0, -1, 2.5, True])

@@ -216,7 +216,7 @@ def fail_twice(path: str) -> str:
 
 
 @pytest.mark.parametrize("isolation", ["thread", "process"])
-async def test_in_every_isolation(isolation: str, tmp_path: Any) -> None:
+async def test_in_every_isolation(isolation: Any, tmp_path: Any) -> None:
     """Also from another process an error comes back with what it knows."""
     clock = Clock()
     registry = ToolRegistry([tool(isolation=isolation)(fail_twice)], layers=[again(clock, first_delay=0.001)])

@@ -85,14 +85,12 @@ class Budget:
 
     def _runs(self) -> tuple[Spent, ...]:
         """What the run of this call has spent, and each run that it is a part of."""
-        run = current_run() or self._alone
-        spent = run.kept_by(self, self._begun)
-        if run.outer is None:
-            return (spent,)
-        found = [spent]
-        while (run := run.outer) is not None:
-            found.append(run.kept_by(self, self._begun))
-        return tuple(found)
+        run: AgentRun | None = current_run() or self._alone
+        found: tuple[Spent, ...] = ()
+        while run is not None:
+            found = (*found, run.kept_by(self, self._begun))
+            run = run.outer
+        return found
 
     def _admit(self, runs: tuple[Spent, ...]) -> float | None:
         """The seconds that are left, None if they are not limited; the call is counted, or refused."""
