@@ -70,7 +70,7 @@ class Budget:
             told: Any = ""
             try:
                 value = await run(tool, arguments, context)
-                told = value.error if has_failed(value) else plain(value)
+                told = value if type(value) in SIMPLE else _told_by(value)
                 return value
             except ToolcribError as error:
                 told = error.message
@@ -154,6 +154,10 @@ def _spent(limit: str, spent: float, of: float) -> BudgetSpentError:
         "answer with what you have",
         limit=limit, spent=spent, of=of,
     )  # fmt: skip
+
+
+def _told_by(value: Any) -> Any:
+    return value.error if has_failed(value) else plain(value)
 
 
 def _text_of(value: Any) -> str:
