@@ -22,7 +22,8 @@ _TOKENS = re.compile(
     r"tcrib_[A-Za-z0-9_-]{16,}|(?<=[Bb]earer )[^\s'\"]+|(?<=[Bb]asic )[A-Za-z0-9+/]{8,}=*"
     r"|eyJ[\w-]{8,}\.[\w-]+\.[\w-]*"
 )
-_GIVEN = re.compile(r"""([A-Za-z][\w-]{0,60})(["']?\s?[=:]\s?)("[^"]+"|'[^']+'|[^\s"',;&{}\[\]()<>]+)""")
+_NAMED = re.compile(r"""([A-Za-z][\w-]{0,60})["']?\s?[=:]\s?""")
+_VALUE = re.compile(r""""[^"]+"|'[^']+'|[^\s"',;&{}\[\]()<>]+""")
 """What stands behind a name in a text: ``password=hunter2``, ``"api_key": "abc"``, ``?token=abc``."""
 
 
@@ -64,7 +65,7 @@ class Redaction:
 
     def text(self, text: str) -> str:
         """A sentence, such as an error's, with the mask where there are secrets."""
-        text = _GIVEN.sub(self._given, without_secrets(text))
+        text = self._without_named(without_secrets(text))
         for pattern in self._patterns:
             text = pattern.sub(MASK, text)
         return text
@@ -92,12 +93,16 @@ class Redaction:
             for end in range(start + 1, min(last, start + 3) + 1)
         )
 
-    def _given(self, found: re.Match[str]) -> str:
-        name, between, secret = found.groups()
-        if secret == MASK or not self._names_a_secret(name):
-            return found[0]
-        quote = secret[0] if secret[0] in "\"'" else ""
-        return f"{name}{between}{quote}{MASK}{quote}"
+    def _without_named(self, text: str) -> str:
+        shown, at = [], 0
+        while (name := _NAMED.search(text, at)) is not None:
+            shown.append(text[at : name.end()])
+            at = name.end()
+            if self._names_a_secret(name[1]) and (secret := _VALUE.match(text, at)) is not None:
+                quote = secret[0][0] if secret[0][0] in "\"'" else ""
+                shown.append(f"{quote}{MASK}{quote}")
+                at = secret.end()
+        return "".join(shown) + text[at:] if shown else text
 
 
 def _words(name: str) -> list[str]:

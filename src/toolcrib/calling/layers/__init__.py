@@ -11,6 +11,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 from toolcrib.core.context import ToolContext
@@ -41,7 +42,7 @@ def stacked(layers: Sequence[Layer]) -> Runner:
         except ToolcribError:
             raise
         except Exception as error:
-            if _came_from_inside(error):
+            if _came_from(tool.runner, error):
                 raise
             _log.exception("a layer around the tool %r broke", tool.spec.name)
             raise LayerFailedError("a layer", tool.spec.name, f"{type(error).__name__}; see the log") from error
@@ -79,18 +80,19 @@ def concerning(
     return concerns
 
 
-async def _own(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
-    return await tool.runner(tool, arguments, context)
+def _own(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Awaitable[Any]:
+    return tool.runner(tool, arguments, context)
 
 
-def _came_from_inside(error: BaseException) -> bool:
+def _came_from(runner: Any, error: BaseException) -> bool:
     """Whether what runs the tool raised it, and not a layer."""
+    while isinstance(runner, partial):
+        runner = runner.func
+    code = getattr(runner, "__code__", None) or getattr(type(runner).__call__, "__code__", None)
     trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code is _own.__code__:
-            return True
+    while trace is not None and trace.tb_frame.f_code is not code:
         trace = trace.tb_next
-    return False
+    return trace is not None
 
 
 # What several layers need

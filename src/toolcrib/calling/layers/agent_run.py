@@ -21,8 +21,8 @@ class AgentRun:
 
     def kept_by(self, layer: object, make: Callable[[], T]) -> T:
         """What a layer keeps here, made at the first time."""
-        kept: T = self._kept.get(layer) or self._kept.setdefault(layer, make())
-        return kept
+        kept: T | None = self._kept.get(layer)
+        return self._kept.setdefault(layer, make()) if kept is None else kept
 
 
 _CURRENT: ContextVar[AgentRun | None] = ContextVar("toolcrib_agent_run", default=None)
@@ -43,5 +43,5 @@ def agent_run() -> Iterator[AgentRun]:
         _CURRENT.reset(token)
 
 
-def current_run() -> AgentRun | None:
-    return _CURRENT.get()
+current_run = _CURRENT.get
+"""The run that this is called in, or None."""

@@ -9,15 +9,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from toolcrib.calling.layers import Layer, copied, has_failed, with_facts
 from toolcrib.core.context import ToolContext
-from toolcrib.core.errors import InvalidArgumentsError, LayerFailedError, ToolcribError
+from toolcrib.core.errors import InvalidArgumentsError, InvalidOutputError, LayerFailedError, ToolcribError
 from toolcrib.core.result import Ran
 from toolcrib.core.tool import Runner, Tool
 
-T = TypeVar("T")
 Before = Callable[[Tool, dict[str, Any], ToolContext], "Mapping[str, Any] | Awaitable[Mapping[str, Any] | None] | None"]
 After = Callable[[Tool, dict[str, Any], Any], Any]
 OnError = Callable[[Tool, dict[str, Any], ToolcribError], Any]
@@ -39,21 +38,21 @@ def around(*, before: Before | None = None, after: After | None = None, error: O
             try:
                 value = await run(tool, arguments, context)
             except ToolcribError as failure:
-                if error is None or (instead := await _asked("error", error, tool, arguments, failure)) is None:
+                if error is None or (instead := await _instead("error", error, tool, arguments, failure)) is None:
                     raise
                 return instead
             if has_failed(value):
-                return (
-                    value
-                    if error is None
-                    else _or(value, await _asked("error", error, tool, arguments, value.to_error()))
-                )
+                instead = None
+                if error is not None:
+                    instead = await _instead("error", error, tool, arguments, value.to_error())
+                return value if instead is None else instead
             if after is None:
                 return value
-            if type(value) is not Ran:
-                return _or(value, await _asked("after", after, tool, arguments, value))
-            instead = await _asked("after", after, tool, arguments, value.value)
-            return value if instead is None else with_facts(instead, value.facts)
+            ran = type(value) is Ran
+            instead = await _instead("after", after, tool, arguments, value.value if ran else value)
+            if instead is None:
+                return value
+            return with_facts(instead, value.facts) if ran else instead
 
         return hooked
 
@@ -68,6 +67,17 @@ async def _changed(before: Before, tool: Tool, arguments: dict[str, Any], contex
         return tool.validate(changed)
     except InvalidArgumentsError as error:  # the caller's own arguments were right
         raise LayerFailedError(_named("before", before), tool.name, str(error)) from error
+
+
+async def _instead(kind: str, hook: Callable[..., Any], tool: Tool, *given: Any) -> Any:
+    """The value that a hook wants instead, if any; it must be what the tool's output schema allows."""
+    value = await _asked(kind, hook, tool, *given)
+    if value is not None:
+        try:
+            tool.check_output(value)
+        except InvalidOutputError as error:
+            raise LayerFailedError(_named(kind, hook), tool.name, str(error)) from error
+    return value
 
 
 async def _asked(kind: str, hook: Callable[..., Any], tool: Tool, *given: Any) -> Any:
@@ -89,7 +99,3 @@ async def _asked(kind: str, hook: Callable[..., Any], tool: Tool, *given: Any) -
 
 def _named(kind: str, hook: Callable[..., Any]) -> str:
     return f"the {kind!r} hook {getattr(hook, '__name__', type(hook).__name__)!r}"
-
-
-def _or(value: T, instead: Any) -> T | Any:
-    return value if instead is None else instead

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from toolcrib.calling.layers import above_zero, has_failed, plain
+from toolcrib.calling.layers import above_zero, has_failed, plain, whole
 from toolcrib.calling.layers.agent_run import AgentRun, current_run
 from toolcrib.core.content import SIMPLE, Json, Text, parts_of
 from toolcrib.core.context import ToolContext
@@ -70,7 +70,7 @@ class Budget:
             told: Any = ""
             try:
                 value = await run(tool, arguments, context)
-                told = value.error if has_failed(value) else plain(value)
+                told = value if type(value) in SIMPLE else _told_by(value)
                 return value
             except ToolcribError as error:
                 told = error.message
@@ -85,14 +85,12 @@ class Budget:
 
     def _runs(self) -> tuple[Spent, ...]:
         """What the run of this call has spent, and each run that it is a part of."""
-        run = current_run() or self._alone
-        spent = run.kept_by(self, self._begun)
-        if run.outer is None:
-            return (spent,)
-        found = [spent]
-        while (run := run.outer) is not None:
-            found.append(run.kept_by(self, self._begun))
-        return tuple(found)
+        run: AgentRun | None = current_run() or self._alone
+        found: tuple[Spent, ...] = ()
+        while run is not None:
+            found = (*found, run.kept_by(self, self._begun))
+            run = run.outer
+        return found
 
     def _admit(self, runs: tuple[Spent, ...]) -> float | None:
         """The seconds that are left, None if they are not limited; the call is counted, or refused."""
@@ -143,11 +141,10 @@ def budget(
     files are not among them. Past a limit every call is a BudgetSpentError that says which. A call that is refused
     further inside is counted too.
     """
-    limits = {"calls": calls, "seconds": seconds, "tokens": tokens}
-    given = {name: limit for name, limit in limits.items() if limit is not None}
-    if not given:
+    if calls is seconds is tokens is None:
         raise ValueError("a budget needs calls, seconds or tokens")
-    above_zero(**given)
+    above_zero(seconds=1 if seconds is None else seconds)
+    whole(1, calls=1 if calls is None else calls, tokens=1 if tokens is None else tokens)
     return Budget(calls, seconds, tokens, count_tokens, clock)
 
 
@@ -157,6 +154,10 @@ def _spent(limit: str, spent: float, of: float) -> BudgetSpentError:
         "answer with what you have",
         limit=limit, spent=spent, of=of,
     )  # fmt: skip
+
+
+def _told_by(value: Any) -> Any:
+    return value.error if has_failed(value) else plain(value)
 
 
 def _text_of(value: Any) -> str:

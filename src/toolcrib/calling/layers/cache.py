@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
+from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ from toolcrib.calling.layers import (
     has_failed,
     plain,
     seconds_left,
+    whole,
     with_facts,
 )
 from toolcrib.calling.remembered import Remembered
@@ -53,7 +55,8 @@ def cache(
     answer reaches nobody else. Equal calls at the same time run once. The metadata of an answer that was not made for
     its caller says ``cached``.
     """
-    above_zero(seconds=seconds, entries=entries, bytes=bytes)
+    above_zero(seconds=seconds)
+    whole(1, entries=entries, bytes=bytes)
     return Cache(seconds, Remembered(entries, weight=bytes, clock=clock), shared, clock)
 
 
@@ -100,6 +103,11 @@ class Cache:
         self._flights: dict[Key, Future[_Outcome]] = {}
         self._lock = threading.Lock()
 
+    @property
+    def under_way(self) -> int:
+        """How many calls are made just now whose answers may be kept."""
+        return len(self._flights)
+
     def clear(self) -> None:
         """Forget every answer."""
         self._kept.clear()
@@ -115,6 +123,8 @@ class Cache:
                     return answer.given(context)
                 if leads:
                     return await self._fly(key, flight, run, tool, arguments, context)
+                if flight in _MAKING.get():  # a tool that asks itself would wait for itself
+                    return await run(tool, arguments, context)
                 outcome = await _landed(flight, tool, context)
                 if isinstance(outcome, ToolcribError):
                     raise copy(outcome) from outcome.__cause__
@@ -156,6 +166,7 @@ class Cache:
         """Make the call, for everybody who waits for it."""
         outcome: _Outcome = _Again
         heard = None if context.listener is None else CountsItems(context.listener)
+        token = _MAKING.set((*_MAKING.get(), flight))
         try:
             value = await run(tool, arguments, context if heard is None else context.heard_by(heard))
             tool.check_output(value.value if type(value) is Ran else value)
@@ -173,6 +184,7 @@ class Cache:
             outcome = _Alone
             raise
         finally:
+            _MAKING.reset(token)
             with self._lock:
                 del self._flights[key]
             flight.set_result(outcome)
@@ -191,6 +203,8 @@ class Cache:
 
 _HERE = Binding()
 _LANDED: Future[Any] = Future()
+_MAKING: ContextVar[tuple[Future[Any], ...]] = ContextVar("toolcrib_cached_calls", default=())
+"""The calls that this one is made by."""
 
 
 async def _landed(flight: Future[_Outcome], tool: Tool, context: ToolContext) -> _Outcome:

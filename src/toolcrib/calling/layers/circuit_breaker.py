@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from toolcrib.calling.layers import Layer, above_zero, has_failed
+from toolcrib.calling.layers import Layer, above_zero, has_failed, whole
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import CircuitOpenError, OverloadedError, ToolcribError, UnavailableError, kind_for_code
 from toolcrib.core.result import ToolResult
@@ -48,7 +48,8 @@ def circuit_breaker(
     ``cooldown`` one call is let through: if it succeeds everything is as before, if it fails the tool is left alone
     again. ``counts(result)`` says of a failed call whether it is a failure in this sense.
     """
-    above_zero(failures=failures, within=within, cooldown=cooldown)
+    whole(1, failures=failures)
+    above_zero(within=within, cooldown=cooldown)
     circuits: dict[str, _Circuit] = {}
 
     def layer(run: Runner) -> Runner:

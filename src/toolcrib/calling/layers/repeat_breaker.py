@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from toolcrib.calling.layers import Layer, Per, above_zero, canonical, counted_by
+from toolcrib.calling.layers import Layer, Per, above_zero, canonical, counted_by, whole
 from toolcrib.calling.layers.agent_run import AgentRun, current_run
 from toolcrib.calling.remembered import Remembered
 from toolcrib.core.context import ToolContext
@@ -34,7 +34,8 @@ def repeat_breaker(
     row are the calls of one :func:`agent_run` and one principal, or whatever ``per`` makes. Tools that may well be
     asked the same again, such as for the time, are left out with ``registry.use(..., tools=)``.
     """
-    above_zero(same=same, within=within)
+    whole(1, same=same)
+    above_zero(within=within)
     key_of = counted_by(per)
     lock = threading.Lock()
     alone = AgentRun()
