@@ -108,7 +108,9 @@ class Conversation:
             with suppress(ToolcribError):
                 name = tool_called(self._tools, self._format, name)
         known = self._tools.get(name)
-        return self._calls.refuse(known and known.spec, name, error, self._context.asked_as(asked.call_id))
+        return self._calls.refuse(
+            None if known is None else known.spec, name, error, self._context.asked_as(asked.call_id)
+        )
 
 
 def _ids_given_before(calls: Sequence[Asked]) -> set[int]:

@@ -13,7 +13,6 @@ import toolcrib
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.call import Approve, Calls
 from toolcrib.calling.layers import Layer
-from toolcrib.calling.observing import Observer
 from toolcrib.calling.recording import Recorder
 from toolcrib.calling.usage import UsageCounter
 from toolcrib.core.counting import CountTokens
@@ -29,6 +28,7 @@ from toolcrib.registry.discovery import GROUPS, Discovery, find_plugins
 from toolcrib.registry.frameworks import Frameworks
 from toolcrib.registry.listeners import Handler, Listeners
 from toolcrib.registry.running import Running
+from toolcrib.registry.usage import TokenCounts
 
 
 class ToolRegistry(Running, Frameworks):
@@ -36,7 +36,7 @@ class ToolRegistry(Running, Frameworks):
 
     ``highest_safety_level`` is what runs without asking; above it ``approve(spec, arguments)`` is asked, and if there
     is nobody to ask the call is refused. ``policy`` is asked before every call, ``audit`` told of it; ``layers`` wrap
-    the run; ``observers`` are told of every call. ``count_tokens`` counts for :meth:`usage`, which estimates without it.
+    the run. ``count_tokens`` counts for :meth:`usage`, which estimates without it.
     """
 
     def __init__(
@@ -48,7 +48,6 @@ class ToolRegistry(Running, Frameworks):
         policy: Policy | None = None,
         audit: Audit | None = None,
         layers: Iterable[Layer] = (),
-        observers: Iterable[Observer] = (),
         count_tokens: CountTokens | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -61,7 +60,6 @@ class ToolRegistry(Running, Frameworks):
             None if policy is None else Authoriser(policy),
             None if audit is None else Recorder(audit, clock),
             tuple(layers),
-            observers=tuple(observers),
             usage=counter,
         )
         self._tools: dict[str, Tool] = {}
