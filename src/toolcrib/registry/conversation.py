@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from toolcrib.calling.call import Calls
+from toolcrib.calling.usage import UNKNOWN
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import InvalidArgumentsError, ToolcribError, ToolFailedError
 from toolcrib.core.result import ToolResult
@@ -18,17 +19,17 @@ from toolcrib.formats.provider import arguments_of
 from toolcrib.formats.table import format_named, provider_named
 
 Execute = Callable[[str, Mapping[str, Any], ToolContext], Coroutine[Any, Any, ToolResult]]
-Rendered = Callable[[str, dict[str, Any]], None]
-"""Told what a model is answered in the name of a tool."""
+Answered = Callable[[Iterable[str], Iterable[dict[str, Any]]], None]
+"""Told what a model is answered to its calls of tools by these names, UNKNOWN where there is no such tool."""
 
 
 class Conversation:
     """Answers calls in ``format`` with ``tools``. ``execute`` never raises; ``calls`` hear of what cannot be executed.
 
-    ``rendered`` is told of the answers.
+    ``answered`` is told of the answers.
     """
 
-    __slots__ = ("_calls", "_context", "_execute", "_format", "_provider", "_rendered", "_title", "_tools")
+    __slots__ = ("_answered", "_calls", "_context", "_execute", "_format", "_provider", "_title", "_tools")
 
     def __init__(
         self,
@@ -37,7 +38,7 @@ class Conversation:
         calls: Calls,
         execute: Execute,
         context: ToolContext,
-        rendered: Rendered,
+        answered: Answered,
     ) -> None:
         self._format = format
         self._provider = provider_named(format)
@@ -46,7 +47,7 @@ class Conversation:
         self._calls = calls
         self._execute = execute
         self._context = context
-        self._rendered = rendered
+        self._answered = answered
 
     def read(self, call: Any) -> Asked:
         """A call as it came; whatever is wrong with it is told when it is answered."""
@@ -63,11 +64,12 @@ class Conversation:
         calls that never wait cost no tasks.
         """
         answers: list[dict[str, Any] | None] = [None] * len(calls)
+        names = [asked[0] if type(asked[0]) is str and asked[0] in self._tools else UNKNOWN for asked in calls]
         waiting = deque(enumerate(calls))
         twice = _ids_given_before(calls)
         helpers = at_once - 1
         tools, title, execute, context = self._tools, self._title, self._execute, self._context
-        render, rendered = self._provider.render_result, self._rendered
+        render = self._provider.render_result
         told_the_id = bool(self._calls.layers or self._calls.observers)
 
         async def work(group: asyncio.TaskGroup) -> None:
@@ -79,28 +81,30 @@ class Conversation:
                     helped = True
                     helpers -= 1
                     group.create_task(work(group))
-                name = asked[0]
                 try:
                     if place in twice:
                         raise _used_before(asked)
-                    arguments = arguments_of(asked, title)
-                    if name not in tools:
-                        name = tool_called(tools, self._format, name)
-                    own = context
-                    if told_the_id or tools[name].context_parameter is not None:
-                        own = context.asked_as(asked[2])
-                    result = await execute(name, arguments, own)
+                    arguments, name = arguments_of(asked, title), asked[0]
+                    tool = tools.get(name)
+                    if tool is None:
+                        name = names[place] = tool_called(tools, self._format, name)
+                        tool = tools.get(name)
+                    if told_the_id or tool is None or tool.context_parameter is not None:
+                        result = await execute(name, arguments, context.asked_as(asked[2]))
+                    else:
+                        result = await execute(name, arguments, context)
                 except ToolcribError as error:
                     result = self._refused(asked, error)
-                answers[place] = answer = render(asked[2], result, asked[0], [])
-                rendered(name, answer)
+                answers[place] = render(asked[2], result, asked[0], [])
 
         async with asyncio.TaskGroup() as group:
             await work(group)
-        return [
+        finished = [
             render(asked[2], ToolResult.of_error(_ended_its_task(asked)), asked[0], []) if answer is None else answer
             for asked, answer in zip(calls, answers, strict=True)
         ]
+        self._answered(names, finished)
+        return finished
 
     def _refused(self, asked: Asked, error: ToolcribError) -> ToolResult:
         name = asked.exported_name

@@ -158,6 +158,4 @@ class Running:
 
     def _conversation(self, format: str, context: ToolContext, timeout_seconds: float | None) -> Conversation:
         execute = self._calls.execute if timeout_seconds is None else partial(self._execute_within, timeout_seconds)
-        return Conversation(
-            format, self._tools, self._calls, execute, context, partial(self._tokens.answered, self._tools)
-        )
+        return Conversation(format, self._tools, self._calls, execute, context, self._tokens.answered)
