@@ -33,9 +33,8 @@ class OpenTelemetry:
 
     Each call becomes a span ``execute_tool {name}`` and a record of the histogram ``gen_ai.execute_tool.duration``.
     Without providers those count that the program has set. Arguments, results and the sentences of errors are left
-    out unless ``content`` is true; then ``redact`` is given each of them first, and what it returns is kept. With
-    ``propagate`` the HTTP services and MCP servers that run tools are sent the ``traceparent``.
-    Needs the extra ``telemetry``.
+    out unless ``content`` is true; then ``redact`` is given each of them first, and what it returns is kept. Spans that
+    a tool makes are children of its call's, in every isolation. Needs the extra ``telemetry``.
     """
 
     def __init__(
@@ -73,8 +72,8 @@ class OpenTelemetry:
     def end(self, begun: _Begun, call: Observed) -> None:
         span, token, before = begun
         try:
-            self._describe(span, call)
             self._measure(call)
+            self._describe(span, call)
         finally:
             span.end()
             TRACE.reset(before)
@@ -88,11 +87,14 @@ class OpenTelemetry:
         else:
             span.set_attribute("gen_ai.tool.description", call.spec.description)
         if error_type := call.error_type:
-            said = call.result.error if self._content and call.result is not None else None
             span.set_attribute("error.type", error_type)
-            span.set_status(self._trace.StatusCode.ERROR, None if said is None else self._text(said))
-        if not self._content:
-            return
+            span.set_status(self._trace.StatusCode.ERROR)
+        if self._content:
+            self._tell_content(span, call)
+
+    def _tell_content(self, span: Span, call: Observed) -> None:
+        if call.result is not None and call.result.error:  # it may quote the arguments
+            span.set_status(self._trace.StatusCode.ERROR, self._text(call.result.error))
         if call.arguments is not None:
             span.set_attribute("gen_ai.tool.call.arguments", self._text(call.arguments))
         if call.result is not None and call.result.success:

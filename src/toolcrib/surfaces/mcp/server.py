@@ -42,7 +42,8 @@ def build_server(toolbox: Toolbox) -> Server:
         return [types.Tool.model_validate(definition) for definition in handover(specs, "mcp").definitions]
 
     async def call_tool(context: ServerRequestContext, params: CallToolRequestParams) -> CallToolResult:
-        run = toolbox.run(params.name, params.arguments, _principal(context))
+        call_id = "" if context.request_id is None else str(context.request_id)
+        run = toolbox.run(params.name, params.arguments, _principal(context), call_id)
         try:
             result = await (run if context.request is None else while_connected(context.request, run))
         except RequestError as error:

@@ -51,8 +51,10 @@ class Toolbox:
         self._registry = ToolRegistry() if registry is None else registry
         self._catalogue = catalogue
 
-    async def run(self, name: str, arguments: Mapping[str, Any] | None, principal: Principal) -> ToolResult:
-        return await self._calls.execute(name, arguments, ToolContext.of(principal))
+    async def run(
+        self, name: str, arguments: Mapping[str, Any] | None, principal: Principal, call_id: str = ""
+    ) -> ToolResult:
+        return await self._calls.execute(name, arguments, ToolContext.of(principal).asked_as(call_id))
 
     async def page(self, cursor: str | None, principal: Principal) -> tuple[list[ToolSpec], str | None]:
         """Some tools, as the policy lets the principal see them, and where the next page begins."""
