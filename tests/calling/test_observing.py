@@ -3,6 +3,8 @@
 import asyncio
 import json
 import logging
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -16,7 +18,7 @@ from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as na
 from opentelemetry.semconv.attributes.error_attributes import ERROR_TYPE
 from opentelemetry.trace import SpanKind, StatusCode
 
-from toolcrib import OpenTelemetry, ToolContext, ToolRegistry, ToolResult, tool
+from toolcrib import MissingDependencyError, OpenTelemetry, ToolContext, ToolRegistry, ToolResult, tool
 from toolcrib.adapters.audit.memory import MemoryAudit
 from toolcrib.calling.observing import Observed
 from toolcrib.ports import Decision, Policy, PolicyRequest
@@ -344,6 +346,27 @@ async def test_without_an_sdk_nothing_is_recorded_and_nothing_breaks() -> None:
     registry = ToolRegistry([add])
     registry.observe(OpenTelemetry())
     assert (await registry.execute("add", {"a": 1, "b": 2})).data == 3
+
+
+def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    with pytest.raises(MissingDependencyError, match=r"telemetry"):
+        OpenTelemetry()
+
+
+def test_nothing_of_opentelemetry_is_imported_unless_asked() -> None:
+    program = """
+import sys
+from toolcrib import ToolRegistry, tool
+@tool
+async def add(a: int, b: int) -> int:
+    "Add."
+    return a + b
+registry = ToolRegistry([add])
+assert registry.execute_sync("add", {"a": 1, "b": 2}).data == 3 and registry.usage()["add"].calls == 1
+sys.exit("opentelemetry" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 # The logger in the context
