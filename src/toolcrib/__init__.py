@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from toolcrib.bootstrap import open_catalogue, plugin_folders
+    from toolcrib.calling.observing import Observed, Observer
+    from toolcrib.calling.telemetry import OpenTelemetry
+    from toolcrib.calling.usage import Usage
     from toolcrib.catalogue import Catalogue
     from toolcrib.core.addresses import AddressRules
     from toolcrib.core.content import Audio, File, Image, Link
@@ -89,6 +92,9 @@ __all__ = [
     "MissingConfigError",
     "MissingDependencyError",
     "ModelCapability",
+    "Observed",
+    "Observer",
+    "OpenTelemetry",
     "OverloadedError",
     "PolicyUnavailableError",
     "QueryBudgetError",
@@ -118,6 +124,7 @@ __all__ = [
     "ToolcribError",
     "UnauthenticatedError",
     "UnavailableError",
+    "Usage",
     "VersionNotFoundError",
     "create_tool",
     "open_catalogue",
@@ -131,6 +138,10 @@ _HOMES = {
     "File": "toolcrib.core.content",
     "Image": "toolcrib.core.content",
     "Link": "toolcrib.core.content",
+    "Observed": "toolcrib.calling.observing",
+    "Observer": "toolcrib.calling.observing",
+    "OpenTelemetry": "toolcrib.calling.telemetry",
+    "Usage": "toolcrib.calling.usage",
     "ToolContext": "toolcrib.core.context",
     "ToolEvent": "toolcrib.core.progress",
     "ToolResult": "toolcrib.core.result",

@@ -167,10 +167,11 @@ class Calls:
     ) -> None:
         """That a call has ended. ``known`` is the tool's name if there is such a tool."""
         if self.usage is not None:
-            if result is not None and result.success:
-                self.usage.went_well(known or "", time.perf_counter(), seconds)
+            code, now = error_type(result, ended_by), time.perf_counter()
+            if code or known is None:
+                self.usage.failed(known, code, now, seconds)
             else:
-                self.usage.failed(known, error_type(result, ended_by), seconds)
+                self.usage.went_well(known, now, seconds)
         if observing is not None:
             observing.end(seconds, result, ended_by)
 

@@ -66,6 +66,7 @@ class UsageCounter:
         self._lock = threading.Lock()
 
     def went_well(self, name: str, ended: float, seconds: float) -> None:
+        """``ended`` is when, by ``time.perf_counter``."""
         tally = self._tallies.get(name)
         if tally is None:
             tally = self._new(name)
@@ -76,11 +77,11 @@ class UsageCounter:
             with self._lock:
                 _count(tally)
 
-    def failed(self, name: str | None, code: str, seconds: float) -> None:
+    def failed(self, name: str | None, code: str, ended: float, seconds: float) -> None:
         """``name`` is None if there is no such tool."""
         tally = self._tallies.get(name or UNKNOWN) or self._new(name or UNKNOWN)
         kind = kind_for_code(code)
-        tally.used = self._clock()
+        tally.used = ended
         with self._lock:
             tally.codes[code if code in tally.codes or len(tally.codes) < _MOST_CODES else "other"] += 1
             if kind is None or kind.answer.after_start:
@@ -95,8 +96,9 @@ class UsageCounter:
 
     def taken(self, *, reset: bool = False) -> dict[str, Usage]:
         """What was counted since the beginning, or since the last ``reset``: each call is in one of the two."""
+        epoch = self._clock() - time.perf_counter()
         with self._lock:
-            found = {name: _usage(tally) for name, tally in self._tallies.items()}
+            found = {name: _usage(tally, epoch) for name, tally in self._tallies.items()}
             if reset:
                 for tally in self._tallies.values():
                     tally.latest.clear()
@@ -119,7 +121,7 @@ def _count(tally: _Tally) -> None:
     tally.latest.extend(fresh)
 
 
-def _usage(tally: _Tally) -> Usage:
+def _usage(tally: _Tally, epoch: float) -> Usage:
     _count(tally)
     errors = tally.codes.total()
     times = sorted(tally.latest)
@@ -129,7 +131,7 @@ def _usage(tally: _Tally) -> Usage:
         errors_by_code=dict(tally.codes.most_common()),
         p50=_percentile(times, 50),
         p95=_percentile(times, 95),
-        last_used=datetime.fromtimestamp(tally.used, UTC) if tally.used else None,
+        last_used=datetime.fromtimestamp(epoch + tally.used, UTC) if tally.used else None,
         result_tokens=tally.result_tokens,
     )
 

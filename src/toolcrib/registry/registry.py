@@ -15,7 +15,6 @@ import toolcrib
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.call import Approve, Calls
 from toolcrib.calling.layers import Layer
-from toolcrib.calling.observing import Observer
 from toolcrib.calling.recording import Recorder
 from toolcrib.calling.usage import UsageCounter
 from toolcrib.core.counting import CountTokens
@@ -42,9 +41,9 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
 
     ``highest_safety_level`` is what runs without asking; above it ``approve(spec, arguments)`` is asked, and if there
     is nobody to ask the call is refused. ``policy`` is asked before every call, ``audit`` told of it; ``layers`` wrap
-    the run; ``observers`` are told of every call. ``count_tokens`` counts for :meth:`usage`, which otherwise estimates.
-    With ``max_result_characters`` a model is given the beginning of a longer result, and the tool ``read_result``,
-    which is added to the others, for the rest; so it is for a tool that has a limit of its own.
+    the run. ``count_tokens`` counts for :meth:`usage`, which otherwise estimates. With ``max_result_characters`` a
+    model is given the beginning of a longer result, and the tool ``read_result``, which is added to the others, for
+    the rest; so it is for a tool that has a limit of its own.
     """
 
     def __init__(  # noqa: PLR0913 - each is one thing that a user may say, by its name
@@ -56,7 +55,6 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
         policy: Policy | None = None,
         audit: Audit | None = None,
         layers: Iterable[Layer] = (),
-        observers: Iterable[Observer] = (),
         count_tokens: CountTokens | None = None,
         max_result_characters: int | None = None,
         clock: Callable[[], float] = time.time,
@@ -70,7 +68,6 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
             None if policy is None else Authoriser(policy),
             None if audit is None else Recorder(audit, clock),
             tuple(layers),
-            observers=tuple(observers),
             usage=counter,
         )
         self._large = None if max_result_characters is None else LargeResults(max_result_characters)

@@ -174,8 +174,7 @@ class Running:
         execute: Execute = partial(self._execute_within, timeout_seconds)
         if timeout_seconds is None and CALL_TOOL not in tools:
             execute = self._calls.execute
-        rendered = partial(self._tokens.answered, self._tools)
-        return Conversation(format, tools, self._calls, execute, context, rendered, self._large_results())
+        return Conversation(format, tools, self._calls, execute, context, self._tokens.answered, self._large_results())
 
     def _large_results(self) -> LargeResults | None:
         """What shortens results for a model: nothing if it could not read the rest."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from toolcrib.calling.usage import UNKNOWN, Usage, UsageCounter
@@ -45,14 +47,18 @@ class TokenCounts:
 
     def __init__(self, counter: UsageCounter, count: CountTokens | None = None) -> None:
         self._counter = counter
-        self._count = count or estimated_tokens
+        self._tokens: CountTokens = estimated_tokens if count is None else partial(_guarded, count)
         self.format = "openai"
         """The format in which definitions were handed out last."""
 
-    def answered(self, tools: Mapping[str, Tool], name: object, answer: Mapping[str, Any]) -> None:
-        """A model is given this answer to a call of ``name``, which it may have made up."""
-        known = name if isinstance(name, str) and name in tools else UNKNOWN
-        self._counter.answered(known, self._tokens(_text(answer)))
+    def answered(self, names: Iterable[str], answers: Iterable[Mapping[str, Any]]) -> None:
+        """A model is given these answers to calls of tools by these names, UNKNOWN where there is none."""
+        count, tokens = self._tokens, defaultdict[str, int](int)
+        for name, answer in zip(names, answers, strict=True):
+            content = answer.get("content")
+            tokens[name] += count(content if type(content) is str else _text(answer))
+        for name, more in tokens.items():
+            self._counter.answered(name, more)
 
     def report(self, tools: Mapping[str, Tool], *, reset: bool) -> UsageReport:
         """On these tools, and on calls of tools that there are not, if there were any."""
@@ -68,12 +74,13 @@ class TokenCounts:
     def _of_definition(self, tool: Tool) -> int:
         return sum(self._tokens(as_text(each)) for each in handover([tool.spec], self.format).definitions)
 
-    def _tokens(self, text: str) -> int:
-        try:
-            return self._count(text)
-        except Exception:  # noqa: BLE001 - a tokenizer is somebody else's code: it must not harm a call
-            _log.exception("count_tokens raised")
-            return estimated_tokens(text)
+
+def _guarded(count: CountTokens, text: str) -> int:
+    try:
+        return count(text)
+    except Exception:  # noqa: BLE001 - a tokenizer is somebody else's code: it must not harm a call
+        _log.exception("count_tokens raised")
+        return estimated_tokens(text)
 
 
 _NEVER = Usage()

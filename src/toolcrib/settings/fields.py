@@ -112,6 +112,12 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = _set("info", "How much is logged.")
     workers: Whole = _set(1, "How many processes answer requests.")
     log_requests: bool = _set(False, "Log every request, not only changes, failures and slow ones.")
+    telemetry_content: bool = _set(
+        False, "Put the arguments and results of runs into their OpenTelemetry spans, which are sent without them."
+    )
+    telemetry_propagation: bool = _set(
+        False, "Send the HTTP services and MCP servers that run tools the trace they belong to (traceparent)."
+    )
     log_format: Literal["text", "json"] = _set("text", "Log lines for people or for programs.")
 
     auth: Literal["auto", "required"] = _set("auto", "Who must authenticate: everybody, or on loopback nobody.")

@@ -27,7 +27,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from toolcrib.adapters.http import DEFAULT_MAX_BYTES, HttpCaller, Reply
-from toolcrib.adapters.runners.bound import BoundRunner, Credentials, check_values, open_credentials
+from toolcrib.adapters.runners.bound import BoundRunner, Credentials, check_values, open_credentials, trace_to_send
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import RETRY_AFTER, MissingConfigError, ToolFailedError
 from toolcrib.core.tool import Tool
@@ -60,6 +60,8 @@ class HttpServiceRunner(BoundRunner):
 
     caller: HttpCaller
     max_bytes: int = DEFAULT_MAX_BYTES
+    traced: bool = False
+    """Whether the service is told which trace the call belongs to."""
 
     async def __call__(
         self, tool: Tool, arguments: dict[str, Any], context: ToolContext, credentials: Credentials | None = None
@@ -68,6 +70,8 @@ class HttpServiceRunner(BoundRunner):
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "toolcrib"}
         if context.principal:
             headers[_PRINCIPAL] = context.principal.encode("ascii", "backslashreplace").decode()
+        if self.traced:
+            headers |= trace_to_send()
         async with self.deadline(spec, context) as seconds:
             headers |= credential_headers(spec.name, await open_credentials(credentials))
             reply = await self.caller.post(

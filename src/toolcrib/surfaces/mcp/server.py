@@ -50,7 +50,10 @@ def build_server(toolbox: Toolbox) -> Server:
         return [types.Tool.model_validate(definition) for definition in handover(specs, "mcp").definitions]
 
     async def call_tool(context: ServerRequestContext, params: CallToolRequestParams) -> CallToolResult:
-        call, caller = toolbox.call(params.name, params.arguments), ToolContext.of(_principal(context))
+        caller = ToolContext.of(_principal(context))
+        if context.request_id is not None:
+            caller = caller.asked_as(str(context.request_id))
+        call = toolbox.call(params.name, params.arguments)
         wanted = context.meta is not None and "progress_token" in context.meta
         run = reporting(context.session.report_progress, call.execute, caller) if wanted else call.execute(caller)
         request = context.request
