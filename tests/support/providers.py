@@ -4,6 +4,7 @@ The providers' own SDKs talk to it, so what they send and read is what the real 
 wants to know the weather in Paris and in Oslo: it asks for both at once, the second time with an argument of a wrong
 name; it corrects itself by what it is told, and answers with what the tools returned. Handed a tool that counts words,
 it has some counted instead. As the real ones do, it refuses a conversation in which a call has no answer under its id.
+Tools that are deferred it finds by the provider's own search, or by ``search_tools`` if that is what it is handed.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class Conversation:
     calls: dict[str, str] = field(default_factory=dict)
     """The arguments of each call, by its id."""
     answers: dict[str, str] = field(default_factory=dict)
+    deferred: set[str] = field(default_factory=set)
 
     @property
     def tool(self) -> str:
@@ -65,10 +67,45 @@ class Conversation:
             raise RefusedError(f"nobody asked {sorted(unasked)}")
 
 
+@dataclass
+class Searching(Conversation):
+    """The same with tools that the model has to look for; ``call_0`` is the search."""
+
+    @property
+    def tool(self) -> str:
+        return "call_tool" if self.calls else "search_tools"
+
+    def next_calls(self) -> list[tuple[str, dict[str, Any]]]:
+        if not self.calls:
+            return [("call_0", {"query": "How is the weather in a city?"})]
+        return [(call_id, {"name": "weather", "arguments": given}) for call_id, given in self.found().next_calls()]
+
+    def text(self) -> str:
+        return self.found().text()
+
+    def found(self) -> Conversation:
+        """What follows the search, as if the tool had been handed over."""
+        if "weather(city: str)" not in self.answers["call_0"]:
+            raise RefusedError(f"the weather was not found: {self.answers}")
+        calls = {call: json.dumps(json.loads(given).get("arguments")) for call, given in self.calls.items()}
+        answers = dict(self.answers)
+        del calls["call_0"], answers["call_0"]
+        return Conversation({"weather": {"properties": {"city": {}}}}, calls, answers)
+
+
+def check_deferred(tools: list[dict[str, Any]]) -> set[str]:
+    """The names of the deferred ones, which the API takes beside a search of its own or of the caller's."""
+    deferred = {each["name"] for each in tools if each.get("defer_loading")}
+    if deferred and len(deferred) == len(tools):
+        raise RefusedError("at least one tool must not be deferred")
+    return deferred
+
+
 class Chat:
     @staticmethod
     def read(body: dict[str, Any]) -> Conversation:
-        told = Conversation({each["function"]["name"]: each["function"]["parameters"] for each in body["tools"]})
+        tools = {each["function"]["name"]: each["function"]["parameters"] for each in body["tools"]}
+        told = Searching(tools) if "search_tools" in tools else Conversation(tools)
         for message in body["messages"]:
             for call in message.get("tool_calls") or ():
                 told.calls[call["id"]] = call["function"]["arguments"]
@@ -101,7 +138,9 @@ class Chat:
 class Responses:
     @staticmethod
     def read(body: dict[str, Any]) -> Conversation:
-        told = Conversation({each["name"]: each["parameters"] for each in body["tools"]})
+        functions = [one for each in body["tools"] for one in each.get("tools", [each]) if one["type"] == "function"]
+        told = Conversation({each["name"]: each["parameters"] for each in functions})
+        told.deferred = check_deferred([*functions, *(each for each in body["tools"] if each["type"] == "tool_search")])
         for item in body["input"]:
             if item.get("type") == "function_call":
                 told.calls[item["call_id"]] = item["arguments"]
@@ -118,6 +157,13 @@ class Responses:
             }
             for call_id, arguments in told.next_calls()
         ]  # fmt: skip
+        if told.tool in told.deferred and not told.calls:
+            search = {"execution": "server", "call_id": None, "status": "completed"}
+            output = [
+                {"type": "tool_search_call", "id": "ts_1", "arguments": {"paths": ["city"]}, **search},
+                {"type": "tool_search_output", "id": "to_1", "tools": [], **search},
+                *output,
+            ]
         if not output:
             content = [{"type": "output_text", "text": told.text(), "annotations": []}]
             output = [{"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": content}]
@@ -134,7 +180,8 @@ class Responses:
 class Messages:
     @staticmethod
     def read(body: dict[str, Any]) -> Conversation:
-        told = Conversation({each["name"]: each["input_schema"] for each in body["tools"]})
+        told = Conversation({each["name"]: each.get("input_schema", {}) for each in body["tools"]})
+        told.deferred = check_deferred(body["tools"])
         for message in body["messages"]:
             for block in message["content"] if isinstance(message["content"], list) else ():
                 if block["type"] == "tool_use":
@@ -149,6 +196,16 @@ class Messages:
             {"type": "tool_use", "id": call_id, "name": told.tool, "input": arguments}
             for call_id, arguments in told.next_calls()
         ] or [{"type": "text", "text": told.text()}]
+        if told.tool in told.deferred and not told.calls:
+            found = [{"type": "tool_reference", "tool_name": told.tool}]
+            result = {"type": "tool_search_tool_search_result", "tool_references": found}
+            query = {
+                "type": "server_tool_use",
+                "id": "s_1",
+                "name": "tool_search_tool_bm25",
+                "input": {"query": "city"},
+            }
+            content = [query, {"type": "tool_search_tool_result", "tool_use_id": "s_1", "content": result}, *content]
         return {
             "id": "m", "type": "message", "role": "assistant", "model": "m", "content": content,
             "stop_reason": "end_turn" if content[0]["type"] == "text" else "tool_use", "stop_sequence": None,
