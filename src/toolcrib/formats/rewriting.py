@@ -184,8 +184,8 @@ class _Rewriting:
             return {}
         if "$ref" not in part:
             return self._flat(part, path)
-        reference = str(part["$ref"])
-        target = lookup(self._root, reference)
+        target = lookup(self._root, part["$ref"])
+        reference = unquote(str(part["$ref"]))
         if reference in self._open or not isinstance(target, dict):
             self._cannot(f"{path}.$ref", f"{reference!r} refers to itself in a way that has no end")
             return without(part, "$ref")
@@ -204,14 +204,15 @@ class _Rewriting:
 
     def _referring(self, schema: JsonSchema, path: str) -> JsonSchema:
         reference = str(schema["$ref"])
-        definition = _DEFINITION.fullmatch(reference)
         target = lookup(self._root, reference)
+        reference = unquote(reference)
+        definition = _DEFINITION.fullmatch(reference)
         if definition or reference == "#":
             if reference == "#" or reference in self._open:
                 if not self._subset.recursive:
                     raise UnsayableError(f"{path}.$ref", f"{reference!r} refers to itself")
             elif definition:
-                self._define(definition[1], unquote(definition[2]).replace("~1", "/").replace("~0", "~"), reference)
+                self._define(definition[1], definition[2].replace("~1", "/").replace("~0", "~"), reference)
             beside = self._beside(schema, path)
             return {"anyOf": [{"$ref": reference}], **beside} if beside else {"$ref": reference}
         if reference in self._open or not isinstance(target, dict):
