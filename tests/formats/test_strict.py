@@ -37,6 +37,8 @@ def of_optional(schema: dict[str, Any], definitions: dict[str, Any] | None = Non
     return made
 
 
+TEXT_OR_NUMBER = [{"type": "string"}, {"type": "integer"}]
+A = {"type": "object", "properties": {"a": {"type": "string"}}}
 POINT = {
     "type": "object",
     "properties": {"x": {"type": "integer"}, "y": {"type": "integer", "default": 0}},
@@ -96,10 +98,10 @@ def test_a_whole_definition_of_openai() -> None:
             {"type": "array", "items": {"type": "number"}, "description": "d"},
             {"anyOf": [{"type": "array", "items": {"type": "number"}}, {"type": "null"}], "description": "d"},
         ),
-        ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]}),
-        ({"type": ["string", "integer"]}, {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]}),
-        ({"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None}, {"anyOf": [{"type": "integer"}, {"type": "null"}]}),
-        ({"type": "string", "default": "x"}, {"type": ["string", "null"], "description": '(default: x)'}),
+        ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, {"anyOf": [*TEXT_OR_NUMBER, {"type": "null"}]}),
+        ({"type": ["string", "integer"]}, {"anyOf": [*TEXT_OR_NUMBER, {"type": "null"}]}),
+        ({"anyOf": [{"type": "null"}], "default": None}, {"anyOf": [{"type": "null"}]}),
+        ({"type": "string", "default": "x"}, {"type": ["string", "null"], "description": "(default: x)"}),
         ({"$ref": "#/$defs/Point"}, {"anyOf": [{"$ref": "#/$defs/Point"}, {"type": "null"}]}),
         (
             {"$ref": "#/$defs/Point", "description": "d", "default": {"x": 1}},
@@ -216,26 +218,30 @@ def test_names_and_anchors_of_references_are_followed() -> None:
     ("schema", "field", "reason"),
     [
         ({"type": "object", "additionalProperties": {"type": "integer"}}, "properties.x", "not named"),
-        ({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": True}, "properties.x", "not named"),
+        ({**A, "additionalProperties": True}, "properties.x", "not named"),
         ({"type": "object"}, "properties.x", "not named"),
         ({}, "properties.x", "any value fits it"),
         ({"type": "array"}, "properties.x.items", "its items may be anything"),
         ({"type": "array", "items": {}}, "properties.x.items", "any value fits it"),
         ({"type": "array", "prefixItems": [{"type": "string"}]}, "properties.x.prefixItems", "places"),
-        ({"type": "object", "properties": {"a": {"type": "string"}}, "patternProperties": {"^b": {}}}, "properties.x.patternProperties", "patternProperties"),
-        ({"type": "object", "properties": {"a": {"type": "string"}}, "if": {}, "then": {}}, "properties.x.if", "'if'"),
-        ({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["b"]}, "properties.x.required", "'b'"),
+        ({**A, "patternProperties": {"^b": {}}}, "properties.x.patternProperties", "patternProperties"),
+        ({**A, "if": {}, "then": {}}, "properties.x.if", "'if'"),
+        ({**A, "required": ["b"]}, "properties.x.required", "'b'"),
         ({"enum": [{"a": 1}]}, "properties.x.enum", "objects or arrays"),
         ({"allOf": [{"type": "string"}, {"type": "integer"}]}, "properties.x.allOf", "'type'"),
-        ({"allOf": [{"properties": {"a": {}}, "additionalProperties": False}, {"properties": {"b": {}}}]}, "properties.x.allOf", "'additionalProperties'"),
+        (
+            {"allOf": [{**A, "additionalProperties": False}, {"properties": {"b": {}}}]},
+            "properties.x.allOf",
+            "'additionalProperties'",
+        ),
         ({"$ref": "#/properties/x/items", "items": {"$ref": "#/properties/x"}}, "", ""),
         ({"anyOf": [False]}, "properties.x", "no value"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_strict_is_sent_as_it_is_and_says_why(schema: dict[str, Any], field: str, reason: str) -> None:
     given = {"type": "object", "properties": {"x": schema}, "required": ["x"]}
-    for format in ("openai", "openai-responses", "openrouter", "anthropic"):
-        definition, losses = strict(given, format)
+    for target in STRICT:
+        definition, losses = strict(given, target)
         body = definition.get("function", definition)
         assert body["strict"] is False
         assert (body.get("parameters") or body["input_schema"]) == given
@@ -380,15 +386,15 @@ def check(schema: dict[str, Any]) -> None:
 @given(specs | parameters.map(lambda schema: ToolSpec(name="t", description="d", parameters=schema)))
 def test_a_strict_definition_keeps_the_rules(spec: ToolSpec) -> None:
     before = spec.to_json()
-    for format in STRICT:
-        handed = handover([spec], format, strict=True)
-        again = handover([ToolSpec.from_json(before)], format, strict=True)
+    for target in STRICT:
+        handed = handover([spec], target, strict=True)
+        again = handover([ToolSpec.from_json(before)], target, strict=True)
         assert json.dumps(handed.definitions) == json.dumps(again.definitions)
         body = handed.definitions[0].get("function", handed.definitions[0])
         schema = body.get("parameters") or body["input_schema"]
         jsonschema_rs.Draft202012Validator(schema)
         assert body["strict"] or any("without 'strict'" in loss.reason for loss in handed.losses)
-        if body["strict"] and format != "anthropic":
+        if body["strict"] and target != "anthropic":
             assert schema["type"] == "object"
             assert "anyOf" not in schema
             check(schema)
