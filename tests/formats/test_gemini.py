@@ -42,7 +42,7 @@ def convert(**properties: Any) -> tuple[dict[str, Any], tuple[Loss, ...]]:
         ({"allOf": [{"type": "string"}], "description": "d"}, {"type": "string", "description": "d"}),
         (
             {"type": "object", "additionalProperties": {"type": "string"}},
-            {"type": "object", "properties": {}, "additionalProperties": {"type": "string"}},
+            {"type": "object", "additionalProperties": {"type": "string"}},
         ),
         (
             {"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}]},
@@ -111,7 +111,7 @@ def test_what_a_tool_returns_is_said_too() -> None:
     [definition] = handover([corners.spec], "gemini").definitions
     assert definition["responseJsonSchema"] == {
         "type": "array",
-        "items": {"type": "object", "properties": {}, "additionalProperties": {"type": "integer"}},
+        "items": {"type": "object", "additionalProperties": {"type": "integer"}},
     }
     assert from_definition("gemini", definition).returns == definition["responseJsonSchema"]
     declared = FunctionDeclaration.model_validate(definition)

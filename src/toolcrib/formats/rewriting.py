@@ -283,7 +283,7 @@ class _Rewriting:
         taken = [value for value in values if type(value) in self._subset.enums]
         if len(taken) == len(values):
             return made | {"enum": list(values)}
-        if taken and all(value is None or value in taken for value in values):
+        if taken and len(taken) + values.count(None) == len(values):
             rest = [kind for kind in kinds if kind != "null"]
             return {"anyOf": [{"type": rest[0] if len(rest) == 1 else rest, "enum": taken}, dict(_NULL)]}
         if kinds != ["null"]:
@@ -299,7 +299,8 @@ class _Rewriting:
                 self._cannot(f"{path}.required", f"{name!r} is required and has no schema")
         if self._subset.closed and (others not in (None, False) or (others is None and not properties)):
             raise UnsayableError(path, "it takes properties that are not named")
-        made["properties"] = {}
+        if properties or self._subset.closed:
+            made["properties"] = {}
         for name, sub in properties.items():
             one = self._convert(sub, f"{path}.properties.{name}")
             made["properties"][name] = nullable(one) if self._subset.all_required and name not in required else one
