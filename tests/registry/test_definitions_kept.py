@@ -174,13 +174,13 @@ from typing import Literal
 import json, sys
 
 @tool(tags=["b", "a"])
-async def f(z: int, a: Literal["x", "y"] = "x", m: dict[str, int] | None = None, *, k: list[str] = []) -> dict[str, int]:
+async def f(z: int, a: Literal["x", "y"] = "x", m: dict[str, int] | None = None, *, k: list[str] = []) -> list[int]:
     "F."
     return {}
 
 registry = ToolRegistry([f])
-for format in ("openai", "openai-responses", "openrouter", "anthropic", "gemini"):
-    print(json.dumps(registry.definitions(format, strict=format != "gemini")))
+for each in ("openai", "openai-responses", "openrouter", "anthropic", "gemini"):
+    print(json.dumps(registry.definitions(each, strict=each != "gemini")))
 """
 
 
