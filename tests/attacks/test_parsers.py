@@ -25,9 +25,12 @@ from toolcrib.core.references import with_pointers
 from toolcrib.core.schema import ArgumentCheck, Compiled, Kept, OutputCheck, compile_schema
 from toolcrib.core.schema_cost import CAP, costs, size_and_depth
 from toolcrib.core.versions import parse_version
-from toolcrib.formats import signature, tool_instructions
+from toolcrib.formats import gemini, signature, tool_instructions
 from toolcrib.formats.bundle import parse_json_object
-from toolcrib.formats.gemini_schema import GeminiSchema
+from toolcrib.formats.nulls import without_nulls
+from toolcrib.formats.provider import Loss
+from toolcrib.formats.rewriting import rewritten
+from toolcrib.formats.strict import ANTHROPIC, strict_schema
 
 Schema = dict[str, Any]
 
@@ -306,9 +309,31 @@ def test_what_is_too_large_for_a_provider_is_refused() -> None:
     for _ in range(30):
         around = {**object_of(a=around), "anyOf": [{}, {}]}
     itself: Schema = {"type": "object", "allOf": [{"$ref": "#"}]}
-    for schema in (around, referring(30), itself, {"type": "object", "allOf": [{"$ref": "#"}] * 50}):
+    for schema in (around, referring(30, "allOf", {"type": "object"}), referring(30, "allOf")):
+        spec = ToolSpec.model_construct(name="evil", description="", parameters=schema, returns={})
         with pytest.raises(ExportError, match="too large for Gemini"):
-            GeminiSchema("evil", schema, []).convert(schema, "parameters")
+            rewritten(spec, gemini.SUBSET, [])
+        losses: list[Loss] = []
+        assert strict_schema(spec, ANTHROPIC, losses) is None
+        assert "more than 10,000 parts" in losses[0].reason
+    for schema in (referring(30), itself, {"type": "object", "allOf": [{"$ref": "#"}] * 50}):
+        spec = ToolSpec.model_construct(name="evil", description="", parameters=schema, returns={})
+        assert len(str(rewritten(spec, gemini.SUBSET, []))) < 10_000
+        strict_schema(spec, ANTHROPIC, [])
+
+
+def test_nulls_that_could_be_read_in_many_ways_are_left_alone() -> None:
+    """Each alternative is tried with each of those inside of it: 2 ** 60 ways."""
+    node = {"properties": {"a": {"$ref": "#/$defs/n"}, "b": {"type": "integer"}}, "required": ["c"]}
+    definitions = {"n": {"anyOf": [node, {**node, "title": "another"}]}}
+    value: Any = {"b": None}
+    for _ in range(60):
+        value = {"a": value}
+    schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/n"}}, "$defs": definitions}
+    assert without_nulls(schema, value) is value
+    many = {"a": [{"b": None}] * 50_000}
+    array = {"type": "array", "items": definitions["n"]}
+    assert without_nulls({"type": "object", "properties": {"a": array}}, many) == many
 
 
 def test_long_names_are_not_compared() -> None:

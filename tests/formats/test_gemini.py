@@ -1,24 +1,27 @@
 from typing import Any
 
+import jsonschema_rs
 import pytest
+from google.genai.types import FunctionDeclaration
 from hypothesis import given
 from tests.formats.specs import specs
 
-from toolcrib import ToolSpec
+from toolcrib import ToolSpec, tool
 from toolcrib.formats import Loss, from_definition, handover
 
 KNOWN = {
-    "type", "format", "title", "description", "nullable", "enum", "items", "maxItems", "minItems", "properties",
-    "required", "minProperties", "maxProperties", "minimum", "maximum", "minLength", "maxLength", "pattern", "default",
-    "anyOf",
+    "$ref", "$defs", "type", "format", "title", "description", "enum", "items", "prefixItems", "maxItems", "minItems",
+    "properties", "additionalProperties", "required", "minProperties", "maxProperties", "minimum", "maximum",
+    "minLength", "maxLength", "pattern", "default", "anyOf",
 }  # fmt: skip
+POINT = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
 
 
 def convert(**properties: Any) -> tuple[dict[str, Any], tuple[Loss, ...]]:
     definitions = properties.pop("definitions", {})
     parameters = {"type": "object", "properties": properties, "$defs": definitions}
     handed = handover([ToolSpec(name="t", description="d", parameters=parameters)], "gemini")
-    return handed.definitions[0]["parameters"]["properties"], handed.losses
+    return handed.definitions[0]["parametersJsonSchema"], handed.losses
 
 
 @pytest.mark.parametrize(
@@ -26,61 +29,72 @@ def convert(**properties: Any) -> tuple[dict[str, Any], tuple[Loss, ...]]:
     [
         ({"type": "string", "minLength": 1}, {"type": "string", "minLength": 1}),
         ({"enum": ["a", "b"]}, {"type": "string", "enum": ["a", "b"]}),
+        ({"type": "integer", "enum": [1, 2]}, {"type": "integer", "enum": [1, 2]}),
         ({"const": "a"}, {"type": "string", "enum": ["a"]}),
-        ({"type": ["string", "null"]}, {"type": "string", "nullable": True}),
+        ({"type": ["string", "null"]}, {"type": ["string", "null"]}),
         (
             {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": 3},
-            {"type": "integer", "default": 3, "nullable": True},
+            {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": 3},
         ),
-        ({"enum": ["a", None]}, {"type": "string", "enum": ["a"], "nullable": True}),
+        ({"enum": ["a", None]}, {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]}),
         ({"type": "array", "items": {"type": "integer"}}, {"type": "array", "items": {"type": "integer"}}),
         ({"type": "string", "format": "date-time"}, {"type": "string", "format": "date-time"}),
         ({"allOf": [{"type": "string"}], "description": "d"}, {"type": "string", "description": "d"}),
         (
-            {"anyOf": [{"type": "integer"}, {"type": "string"}], "description": "d"},
-            {"anyOf": [{"type": "integer", "description": "d"}, {"type": "string", "description": "d"}]},
+            {"type": "object", "additionalProperties": {"type": "string"}},
+            {"type": "object", "additionalProperties": {"type": "string"}},
+        ),
+        (
+            {"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}]},
+            {"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}]},
+        ),
+        (
+            {"oneOf": [{"type": "string"}, {"type": "integer"}]},
+            {"anyOf": [{"type": "string"}, {"type": "integer"}]},
         ),
         ({"type": ["string", "integer"]}, {"anyOf": [{"type": "string"}, {"type": "integer"}]}),
+        ({}, {}),
     ],
 )
 def test_what_gemini_can_say(schema: dict[str, Any], converted: dict[str, Any]) -> None:
-    properties, losses = convert(x=schema)
-    assert properties["x"] == converted
+    parameters, losses = convert(x=schema)
+    assert parameters["properties"]["x"] == converted
     assert losses == ()
 
 
 @pytest.mark.parametrize(
     ("schema", "converted", "lost"),
     [
-        ({"type": "integer", "exclusiveMinimum": 0}, {"type": "integer"}, "exclusiveMinimum"),
-        ({"type": "integer", "enum": [1, 2]}, {"type": "integer"}, "enum"),
-        ({"type": "string", "format": "email"}, {"type": "string"}, "format"),
-        ({"type": "object", "additionalProperties": {"type": "string"}}, {"type": "object"}, "additionalProperties"),
         (
-            {"oneOf": [{"type": "string"}, {"type": "integer"}]},
-            {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+            {"type": "integer", "exclusiveMinimum": 0},
+            {"type": "integer", "description": "(exclusiveMinimum: 0)"},
+            "exclusiveMinimum",
+        ),
+        ({"type": "boolean", "enum": [True]}, {"type": "boolean"}, "enum"),
+        ({"type": "string", "format": "email"}, {"type": "string", "description": "(format: email)"}, "format"),
+        ({"type": "integer", "not": {"const": 1}}, {"type": "integer"}, "not"),
+        (
+            {"oneOf": [{"type": "number"}, {"type": "integer"}]},
+            {"anyOf": [{"type": "number"}, {"type": "integer"}]},
             "oneOf",
         ),
     ],
 )
 def test_what_gemini_cannot_say_is_reported(schema: dict[str, Any], converted: dict[str, Any], lost: str) -> None:
-    properties, losses = convert(x=schema)
-    assert properties["x"] == converted
+    parameters, losses = convert(x=schema)
+    assert parameters["properties"]["x"] == converted
     assert [loss.field for loss in losses] == [f"parameters.properties.x.{lost}"]
 
 
-def test_references_are_written_out() -> None:
-    address = {"type": "object", "properties": {"street": {"type": "string"}}, "required": ["street"]}
-    properties, losses = convert(home={"$ref": "#/$defs/Address"}, definitions={"Address": address})
-    assert properties["home"] == address
-    assert losses == ()
-
-
-def test_recursion_ends_with_a_loss() -> None:
+def test_references_stay_references_and_so_do_circles() -> None:
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}
-    properties, losses = convert(head={"$ref": "#/$defs/Node"}, definitions={"Node": node})
-    assert properties["head"] == {"type": "object", "properties": {"next": {"type": "object"}}}
-    assert [loss.field for loss in losses] == ["parameters.properties.head.properties.next.$ref"]
+    parameters, losses = convert(head={"$ref": "#/$defs/Node", "description": "d"}, definitions={"Node": node})
+    assert parameters == {
+        "type": "object",
+        "properties": {"head": {"anyOf": [{"$ref": "#/$defs/Node"}], "description": "d"}},
+        "$defs": {"Node": node},
+    }
+    assert losses == ()
 
 
 def test_a_tool_without_parameters_has_none() -> None:
@@ -88,27 +102,40 @@ def test_a_tool_without_parameters_has_none() -> None:
     assert definition == {"name": "t", "description": "d"}
 
 
+def test_what_a_tool_returns_is_said_too() -> None:
+    @tool
+    async def corners(side: int) -> list[dict[str, int]]:
+        """The corners of a square."""
+        return []
+
+    [definition] = handover([corners.spec], "gemini").definitions
+    assert definition["responseJsonSchema"] == {
+        "type": "array",
+        "items": {"type": "object", "additionalProperties": {"type": "integer"}},
+    }
+    assert from_definition("gemini", definition).returns == definition["responseJsonSchema"]
+    declared = FunctionDeclaration.model_validate(definition)
+    assert declared.response_json_schema == definition["responseJsonSchema"]
+    assert from_definition("gemini", declared.model_dump(exclude_none=True)) == from_definition("gemini", definition)
+
+
 @given(specs)
 def test_only_what_gemini_knows_goes_out(spec: ToolSpec) -> None:
     [definition] = handover([spec], "gemini").definitions
-    if "parameters" in definition:
-        _check(definition["parameters"])
+    declared = FunctionDeclaration.model_validate(definition)
+    assert declared.model_dump(by_alias=True, exclude_none=True) == definition
+    if "parametersJsonSchema" in definition:
+        jsonschema_rs.Draft202012Validator(definition["parametersJsonSchema"])
+        _check(definition["parametersJsonSchema"])
 
 
 def _check(schema: dict[str, Any]) -> None:
     assert schema.keys() <= KNOWN
-    if "anyOf" in schema:
-        assert schema.keys() == {"anyOf"}
-        for branch in schema["anyOf"]:
-            _check(branch)
-        return
-    assert isinstance(schema["type"], str)
-    assert all(isinstance(value, str) for value in schema.get("enum", []))
+    assert "$ref" not in schema or schema.keys() == {"$ref"}
+    assert all(type(value) in (str, int, float) for value in schema.get("enum", []))
     assert set(schema.get("required", ())) <= set(schema.get("properties", {}))
-    for sub in schema.get("properties", {}).values():
+    for sub in (*schema.get("properties", {}).values(), *schema.get("anyOf", ())):
         _check(sub)
-    if schema["type"] == "array":
-        _check(schema["items"])
 
 
 @given(specs)

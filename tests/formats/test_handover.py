@@ -1,15 +1,22 @@
 import json
 import re
+from functools import cache
+from typing import Any
 
 import jsonschema_rs
 import pytest
+from anthropic.types import ToolParam
+from google.genai.types import FunctionDeclaration
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from openai.types.chat import ChatCompletionFunctionToolParam
+from openai.types.responses import FunctionToolParam
+from pydantic import BaseModel, TypeAdapter
 from tests.formats.specs import names, specs
 
 from toolcrib import ExportError, ToolNotFoundError, ToolRegistry, ToolSpec, tool
-from toolcrib.formats import FORMATS, handover, tool_called
+from toolcrib.formats import FORMATS, from_definition, handover, tool_called
+from toolcrib.formats.anthropic import add_cache_control
 
 PROVIDERS = ("openai", "openrouter", "anthropic", "gemini", "mcp")
 PATTERNS = {
@@ -55,6 +62,89 @@ def test_anthropic() -> None:
     assert handover([READ_FILE], "anthropic").definitions == [
         {"name": "read_file", "description": "Read a file", "input_schema": READ_FILE.parameters}
     ]
+
+
+def test_openai_responses_is_told_that_it_is_not_strict_and_what_comes_back() -> None:
+    spec = READ_FILE.with_changes(returns={"type": "object", "properties": {"text": {"type": "string"}}})
+    handed = handover([spec], "openai-responses")
+    assert handed.definitions == [
+        {
+            "type": "function",
+            "name": "read_file",
+            "description": "Read a file",
+            "parameters": READ_FILE.parameters,
+            "strict": False,
+            "output_schema": spec.returns,
+        }
+    ]
+    assert handed.losses == ()
+    assert from_definition("openai-responses", handed.definitions[0]).returns == spec.returns
+
+
+@pytest.mark.parametrize(
+    "returns", [{"type": "string"}, {"anyOf": [{"type": "integer"}, {"enum": ["a"]}]}, {"description": "anything"}]
+)
+def test_a_text_is_sent_to_openai_as_it_is_so_its_schema_is_not(returns: dict[str, Any]) -> None:
+    handed = handover([READ_FILE.with_changes(returns=returns)], "openai-responses")
+    assert "output_schema" not in handed.definitions[0]
+    assert [loss.field for loss in handed.losses] == ["returns"]
+
+
+def test_anthropic_gets_the_examples_that_fit() -> None:
+    examples = [
+        {"description": "plain", "input": {"path": "a.txt"}},
+        {"description": "wrong", "input": {"encoding": "ascii"}},
+        {"description": "as text", "call": "read_file('a')"},
+    ]
+    handed = handover([READ_FILE.with_changes(examples=examples, returns={})], "anthropic")
+    assert handed.definitions[0]["input_examples"] == [{"path": "a.txt"}]
+    assert [str(loss) for loss in handed.losses] == ["read_file: examples.1.input: it does not fit the parameters"]
+    assert from_definition("anthropic", handed.definitions[0]).examples[0].input == {"path": "a.txt"}
+
+
+def test_anthropic_caches_up_to_the_last_definition_that_is_not_deferred() -> None:
+    tools = [READ_FILE.with_changes(name=name) for name in ("a", "b", "c")]
+    definitions = handover(tools, "anthropic", cache=True).definitions
+    assert ["cache_control" in each for each in definitions] == [False, False, True]
+    definitions = handover(tools, "anthropic").definitions
+    definitions[2]["defer_loading"] = True
+    add_cache_control(definitions)
+    assert [each.get("cache_control") for each in definitions] == [None, {"type": "ephemeral"}, None]
+    assert handover([], "anthropic", cache=True).definitions == []
+    with pytest.raises(ExportError, match="OpenAI does not have to be told to cache definitions"):
+        handover(tools, "openai", cache=True)
+
+
+SDK_TYPES: dict[str, Any] = {
+    "openai": ChatCompletionFunctionToolParam,
+    "openai-responses": FunctionToolParam,
+    "anthropic": ToolParam,
+    "gemini": FunctionDeclaration,
+}
+WITH_EXAMPLES = READ_FILE.with_changes(
+    examples=[{"input": {"path": "a"}}], returns={"type": "object", "additionalProperties": {"type": "integer"}}
+)
+
+
+@pytest.mark.parametrize("format", SDK_TYPES)
+@given(spec=specs | st.just(WITH_EXAMPLES))
+def test_the_sdks_know_all_that_is_in_a_definition(format: str, spec: ToolSpec) -> None:
+    typed = _adapter(format)
+    wanted: list[Any] = [{}] if format == "gemini" else [{}, {"strict": True}]
+    wanted += [{"cache": True}] if format == "anthropic" else []
+    for options in wanted:
+        [definition] = handover([spec], format, **options).definitions
+        parsed = typed.validate_python(definition, strict=True, extra="forbid")
+        if isinstance(parsed, dict):  # what it yields step by step is checked when it is read
+            parsed = {
+                key: value if isinstance(value, dict | str | bool) else list(value) for key, value in parsed.items()
+            }
+            assert parsed == definition
+
+
+@cache
+def _adapter(format: str) -> TypeAdapter[Any]:
+    return TypeAdapter(SDK_TYPES[format])
 
 
 def test_mcp_loses_nothing_here() -> None:

@@ -19,7 +19,7 @@ from toolcrib.formats.rewriting import Subset, rewritten, rewritten_output
 NAMES = NameRule(r"A-Za-z0-9_.\-", 64, first="A-Za-z_")
 
 
-_SUBSET = Subset(
+SUBSET = Subset(
     "Gemini",
     frozenset({
         "title", "description", "default", "minimum", "maximum", "minLength", "maxLength", "pattern", "minItems",
@@ -37,11 +37,11 @@ def definition(spec: ToolSpec, name: str, losses: list[Loss]) -> dict[str, Any]:
     A tool without parameters has no schema: Gemini refuses an object without properties.
     """
     given: dict[str, Any] = {"name": name, "description": spec.description}
-    schema = rewritten(spec, _SUBSET, losses)
+    schema = rewritten(spec, SUBSET, losses)
     if schema.get("properties"):
         given["parametersJsonSchema"] = schema
-    if spec.returns:
-        given["responseJsonSchema"] = rewritten_output(spec, _SUBSET, losses)
+    if spec.returns and (output := rewritten_output(spec, SUBSET, losses)):
+        given["responseJsonSchema"] = output
     return given
 
 

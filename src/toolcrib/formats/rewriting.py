@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from toolcrib.core.errors import ExportError
 from toolcrib.core.json import as_text, lookup
 from toolcrib.core.references import with_pointers
-from toolcrib.core.schema import JsonSchema
+from toolcrib.core.schema import JsonSchema, compile_schema
 from toolcrib.core.schema_facts import listed_values, without
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.joining import ContradictionError, apart, joined
@@ -184,8 +184,8 @@ class _Rewriting:
             return {}
         if "$ref" not in part:
             return self._flat(part, path)
-        reference = str(part["$ref"])
-        target = lookup(self._root, reference)
+        target = lookup(self._root, part["$ref"])
+        reference = unquote(str(part["$ref"]))
         if reference in self._open or not isinstance(target, dict):
             self._cannot(f"{path}.$ref", f"{reference!r} refers to itself in a way that has no end")
             return without(part, "$ref")
@@ -204,14 +204,15 @@ class _Rewriting:
 
     def _referring(self, schema: JsonSchema, path: str) -> JsonSchema:
         reference = str(schema["$ref"])
-        definition = _DEFINITION.fullmatch(reference)
         target = lookup(self._root, reference)
+        reference = unquote(reference)
+        definition = _DEFINITION.fullmatch(reference)
         if definition or reference == "#":
             if reference == "#" or reference in self._open:
                 if not self._subset.recursive:
                     raise UnsayableError(f"{path}.$ref", f"{reference!r} refers to itself")
             elif definition:
-                self._define(definition[1], unquote(definition[2]).replace("~1", "/").replace("~0", "~"), reference)
+                self._define(definition[1], definition[2].replace("~1", "/").replace("~0", "~"), reference)
             beside = self._beside(schema, path)
             return {"anyOf": [{"$ref": reference}], **beside} if beside else {"$ref": reference}
         if reference in self._open or not isinstance(target, dict):
@@ -240,12 +241,15 @@ class _Rewriting:
                 made += [each for each in (one["anyOf"] if one.keys() == {"anyOf"} else [one]) if each not in made]
         if not made:
             self._cannot(path, "no value fits it")
-        return {"anyOf": made, **self._beside(schema, path)}
+        said = {keyword: schema[keyword] for keyword in _ANNOTATIONS if keyword in schema}
+        return {"anyOf": made, **self._beside(said, path)}
 
     def _plain(self, schema: JsonSchema, path: str) -> JsonSchema:
         if (values := listed_values(schema)) is not None:
-            made = self._listed(values, schema, path)
-            return made | self._beside(without(schema, "format"), path)
+            listed = self._listed(values, schema, path)
+            if listed is not None:
+                return listed | self._beside(without(schema, *_ONE_TYPE), path)
+            schema = without(schema, "enum", "const")
         kinds = _kinds(schema)
         if not kinds:
             return self._anything(schema, path)
@@ -268,26 +272,33 @@ class _Rewriting:
             raise UnsayableError(path, "any value fits it")
         return self._beside(schema, path)
 
-    def _listed(self, values: list[Any], schema: JsonSchema, path: str) -> JsonSchema:
+    def _listed(self, values: list[Any], schema: JsonSchema, path: str) -> JsonSchema | None:
+        """The values by their types; None if they cannot be listed."""
         named = _kinds(schema)
         if not all(type(value) in _TYPE_OF for value in values):
             self._cannot(f"{path}.enum", "it lists objects or arrays")
-            return {"type": named[0] if len(named) == 1 else named} if named else {}
-        values = [value for value in values if not named or _is_of(value, named)]
-        kinds = list(dict.fromkeys(_TYPE_OF[type(value)] for value in values))
-        if not values:
+            return None
+        others = {keyword: schema[keyword] for keyword in schema if keyword in _ONE_TYPE}
+        by_kind: dict[str, list[Any]] = {}
+        for value in values:
+            if (not named or _is_of(value, named)) and (not others or compile_schema(others).is_valid(value)):
+                by_kind.setdefault(_TYPE_OF[type(value)], []).append(value)
+        if "null" in by_kind and len(by_kind) == 2 and type(None) in self._subset.enums:
+            [kind] = by_kind.keys() - {"null"}
+            return {"type": [kind, "null"], "enum": [*by_kind[kind], None]}
+        made = [self._enum(kind, listed, path) for kind, listed in by_kind.items()]
+        if not made:
             self._cannot(path, "no value fits it")
-            return {"type": named[0] if len(named) == 1 else named}
-        made: JsonSchema = {"type": kinds[0] if len(kinds) == 1 else kinds}
-        taken = [value for value in values if type(value) in self._subset.enums]
-        if len(taken) == len(values):
-            return made | {"enum": list(values)}
-        if taken and all(value is None or value in taken for value in values):
-            rest = [kind for kind in kinds if kind != "null"]
-            return {"anyOf": [{"type": rest[0] if len(rest) == 1 else rest, "enum": taken}, dict(_NULL)]}
-        if kinds != ["null"]:
-            self._lose(f"{path}.enum", f"{self._provider} lists no values of this type")
-        return made
+            return None
+        return made[0] if len(made) == 1 else {"anyOf": made}
+
+    def _enum(self, kind: str, values: list[Any], path: str) -> JsonSchema:
+        if kind == "null":
+            return dict(_NULL)
+        if type(values[0]) not in self._subset.enums:
+            self._lose(f"{path}.enum", f"{self._provider} lists no values of the type {kind!r}")
+            return {"type": kind}
+        return {"type": kind, "enum": values}
 
     def _add_properties(self, made: JsonSchema, schema: JsonSchema, path: str) -> None:
         others = schema.get("additionalProperties")
@@ -298,7 +309,8 @@ class _Rewriting:
                 self._cannot(f"{path}.required", f"{name!r} is required and has no schema")
         if self._subset.closed and (others not in (None, False) or (others is None and not properties)):
             raise UnsayableError(path, "it takes properties that are not named")
-        made["properties"] = {}
+        if properties or self._subset.closed:
+            made["properties"] = {}
         for name, sub in properties.items():
             one = self._convert(sub, f"{path}.properties.{name}")
             made["properties"][name] = nullable(one) if self._subset.all_required and name not in required else one
@@ -322,8 +334,8 @@ class _Rewriting:
             made["prefixItems"] = [self._convert(one, f"{path}.prefixItems.{at}") for at, one in enumerate(first)]
         elif self._subset.closed and not isinstance(items, Mapping):
             raise UnsayableError(f"{path}.items", "its items may be anything")
-        if isinstance(items, Mapping) and (items or self._subset.closed):
-            made["items"] = self._convert(items, f"{path}.items")
+        if isinstance(items, Mapping) and (one := self._convert(items, f"{path}.items")):
+            made["items"] = one
 
     def _beside(self, schema: Mapping[str, Any], path: str) -> JsonSchema:
         """All that stands beside the shape: as it is if the provider takes it, and otherwise in words."""
