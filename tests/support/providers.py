@@ -180,7 +180,12 @@ class Gemini:
         return {"candidates": [{"index": 0, "finishReason": "STOP", "content": {"role": "model", "parts": parts}}]}
 
 
-APIS = {"/chat/completions": Chat, "/responses": Responses, "/messages": Messages, ":generateContent": Gemini}
+APIS: dict[str, type[Chat | Responses | Messages | Gemini]] = {
+    "/chat/completions": Chat,
+    "/responses": Responses,
+    "/messages": Messages,
+    ":generateContent": Gemini,
+}
 
 
 class _Handler(BaseHTTPRequestHandler):

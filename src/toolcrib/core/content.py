@@ -10,8 +10,10 @@ import base64
 from dataclasses import field
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import ConfigDict, PlainSerializer, PlainValidator, WithJsonSchema, model_serializer
 from pydantic.dataclasses import dataclass
+
+from toolcrib.core.spec import ToolSpec
 
 
 def _bytes_of(value: Any) -> bytes:
@@ -81,8 +83,21 @@ class Link:
     type: Literal["link"] = field(default="link", init=False)
 
 
-Part = Text | Json | Image | Audio | File | Link
-_PARTS = (Text, Json, Image, Audio, File, Link)
+@dataclass(frozen=True, slots=True, config=_CONFIG)
+class ToolReferences:
+    """Tools that a search found. As JSON it is its ``text``, which tells of them where a provider has no references."""
+
+    tools: tuple[ToolSpec, ...]
+    text: str
+    type: Literal["tool_references"] = field(default="tool_references", init=False)
+
+    @model_serializer
+    def _as_text(self) -> str:
+        return self.text
+
+
+Part = Text | Json | Image | Audio | File | Link | ToolReferences
+_PARTS = (Text, Json, Image, Audio, File, Link, ToolReferences)
 _NOT_JSON = (Image, Audio, File, Link, bytes, bytearray, memoryview)
 
 _IMAGES = {

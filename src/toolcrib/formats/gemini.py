@@ -10,30 +10,46 @@ from toolcrib.core.json import as_json, as_text
 from toolcrib.core.result import ToolResult
 from toolcrib.core.schema import JsonSchema
 from toolcrib.core.spec import ToolSpec
-from toolcrib.formats.gemini_schema import GeminiSchema
 from toolcrib.formats.jsonable import copied
 from toolcrib.formats.naming import NameRule
 from toolcrib.formats.plain import plain
 from toolcrib.formats.provider import Asked, Loss, asked, error_of, part_text, spec_from
-from toolcrib.formats.schemas import object_schema
+from toolcrib.formats.rewriting import Subset, rewritten, rewritten_output
 
 NAMES = NameRule(r"A-Za-z0-9_.\-", 64, first="A-Za-z_")
 
 
+_SUBSET = Subset(
+    "Gemini",
+    frozenset({
+        "title", "description", "default", "minimum", "maximum", "minLength", "maxLength", "pattern", "minItems",
+        "maxItems", "minProperties", "maxProperties", "propertyOrdering",
+    }),
+    frozenset({"enum", "date-time", "date", "time", "float", "double", "int32", "int64"}),
+    tuples=True,
+    enums=(str, int, float),
+)  # fmt: skip
+
+
 def definition(spec: ToolSpec, name: str, losses: list[Loss]) -> dict[str, Any]:
-    """A tool without parameters has no ``parameters``: Gemini refuses an object without properties."""
+    """In JSON Schema, which its API takes beside its own subset of OpenAPI.
+
+    A tool without parameters has no schema: Gemini refuses an object without properties.
+    """
     given: dict[str, Any] = {"name": name, "description": spec.description}
-    schema = GeminiSchema(spec.name, spec.parameters, losses).convert(object_schema(spec, [], "Gemini"), "parameters")
+    schema = rewritten(spec, _SUBSET, losses)
     if schema.get("properties"):
-        given["parameters"] = schema
+        given["parametersJsonSchema"] = schema
     if spec.returns:
-        losses.append(Loss(spec.name, "returns", "a Gemini declaration is made without an output schema"))
+        given["responseJsonSchema"] = rewritten_output(spec, _SUBSET, losses)
     return given
 
 
 def from_definition(given: Mapping[str, Any]) -> ToolSpec:
-    """Reads ``parameters`` (Gemini's own subset) and ``parametersJsonSchema`` (JSON Schema as it is)."""
-    return spec_from(given, given.get("parametersJsonSchema") or _json_schema(given.get("parameters")))
+    """Reads JSON Schema as it is, and ``parameters`` in Gemini's own subset of OpenAPI."""
+    parameters = given.get("parametersJsonSchema") or given.get("parameters_json_schema")
+    returns = given.get("responseJsonSchema") or given.get("response_json_schema")
+    return spec_from(given, parameters or _json_schema(given.get("parameters")), returns=copied(returns))
 
 
 def _json_schema(schema: Any) -> Any:

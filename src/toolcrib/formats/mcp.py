@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from toolcrib.core.content import Audio, File, Image, Json, Link, Part, base64_of, parts_of
+from toolcrib.core.content import Audio, File, Image, Json, Link, Part, ToolReferences, base64_of, parts_of
 from toolcrib.core.content import Text as TextPart
 from toolcrib.core.json import as_json, as_text, write_json
 from toolcrib.core.result import ToolResult
@@ -155,6 +155,8 @@ def _block(part: Part) -> dict[str, Any]:
             return _text(text)
         case Json(value):
             return _text(as_text(value))
+        case ToolReferences():
+            return _text(as_text(part.text))
 
 
 def together(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:

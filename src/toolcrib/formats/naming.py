@@ -11,6 +11,8 @@ from toolcrib.core.errors import ExportError
 from toolcrib.core.spec import ToolSpec
 
 _DIGEST_LENGTH = 8
+SEARCH_TOOLS, CALL_TOOL = "search_tools", "call_tool"
+"""What our own search is called everywhere, and what runs the tools that it finds."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from toolcrib.core.schema import JsonSchema
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.formats.naming import exported_names
+from toolcrib.formats.nulls import without_nulls
 from toolcrib.formats.openai import NAMES
 from toolcrib.formats.schemas import object_schema
 
@@ -33,7 +34,9 @@ class Offer:
         return self.spec.description
 
     async def call(self, arguments: Mapping[str, Any], listener: Listener | None = None) -> ToolResult:
-        """Never raises; cancelling it cancels the tool."""
+        """Never raises; cancelling it cancels the tool. A null that stands for "not given" is none here."""
+        if type(arguments) is dict:
+            arguments = without_nulls(self.spec.parameters, arguments)
         return await self.run(self.spec.name, arguments, listener)
 
 

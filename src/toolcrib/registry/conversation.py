@@ -5,39 +5,51 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+from toolcrib.calling.call import Calls
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import InvalidArgumentsError, ToolcribError, ToolFailedError
 from toolcrib.core.result import ToolResult
 from toolcrib.core.tool import Tool
 from toolcrib.formats import Asked, read_call, tool_called
+from toolcrib.formats.nulls import holds_null, without_nulls
 from toolcrib.formats.provider import arguments_of
 from toolcrib.formats.table import format_named, provider_named
 from toolcrib.registry.large_results import LargeResults
 
 Execute = Callable[[str, Mapping[str, Any], ToolContext], Coroutine[Any, Any, ToolResult]]
+Rendered = Callable[[str, dict[str, Any]], None]
+"""Told what a model is answered in the name of a tool."""
 
 
 class Conversation:
-    """Answers calls in ``format`` with ``tools``; ``execute`` never raises. ``large`` shortens what is too long."""
+    """Answers calls in ``format`` with ``tools``. ``execute`` never raises; ``calls`` hear of what cannot be executed.
 
-    __slots__ = ("_context", "_execute", "_format", "_large", "_provider", "_title", "_tools")
+    ``large`` shortens what is too long, and ``rendered`` is told of the answers.
+    """
+
+    __slots__ = ("_calls", "_context", "_execute", "_format", "_large", "_provider", "_rendered", "_title", "_tools")
 
     def __init__(
         self,
         format: str,
         tools: Mapping[str, Tool],
+        calls: Calls,
         execute: Execute,
         context: ToolContext,
+        rendered: Rendered,
         large: LargeResults | None = None,
     ) -> None:
         self._format = format
         self._provider = provider_named(format)
         self._title = format_named(format).title
         self._tools = tools
+        self._calls = calls
         self._execute = execute
         self._context = context
+        self._rendered = rendered
         self._large = large
 
     def read(self, call: Any) -> Asked:
@@ -59,7 +71,8 @@ class Conversation:
         twice = _ids_given_before(calls)
         helpers = at_once - 1
         tools, title, execute, context = self._tools, self._title, self._execute, self._context
-        render, large = self._provider.render_result, self._large
+        render, rendered, large = self._provider.render_result, self._rendered, self._large
+        told_the_id = bool(self._calls.layers or self._calls.observers)
 
         async def work(group: asyncio.TaskGroup) -> None:
             nonlocal helpers
@@ -70,18 +83,25 @@ class Conversation:
                     helped = True
                     helpers -= 1
                     group.create_task(work(group))
+                name = asked[0]
                 try:
                     if place in twice:
                         raise _used_before(asked)
-                    arguments, name = arguments_of(asked, title), asked[0]
+                    arguments = arguments_of(asked, title)
                     if name not in tools:
                         name = tool_called(tools, self._format, name)
-                    result = await execute(name, arguments, context)
+                    if "null" in asked[1] if type(asked[1]) is str else holds_null(arguments):
+                        arguments = without_nulls(tools[name].spec.parameters, arguments)
+                    own = context
+                    if told_the_id or tools[name].context_parameter is not None:
+                        own = context.asked_as(asked[2])
+                    result = await execute(name, arguments, own)
                     if large is not None:
                         result = large.shortened(result, tools.get(name), context, self._provider.takes)
                 except ToolcribError as error:
-                    result = ToolResult.of_error(error)
-                answers[place] = render(asked[2], result, asked[0], [])
+                    result = self._refused(asked, error)
+                answers[place] = answer = render(asked[2], result, asked[0], [])
+                rendered(name, answer)
 
         async with asyncio.TaskGroup() as group:
             await work(group)
@@ -89,6 +109,14 @@ class Conversation:
             render(asked[2], ToolResult.of_error(_ended_its_task(asked)), asked[0], []) if answer is None else answer
             for asked, answer in zip(calls, answers, strict=True)
         ]
+
+    def _refused(self, asked: Asked, error: ToolcribError) -> ToolResult:
+        name = asked.exported_name
+        if name and name not in self._tools:
+            with suppress(ToolcribError):
+                name = tool_called(self._tools, self._format, name)
+        known = self._tools.get(name)
+        return self._calls.refuse(known and known.spec, name, error, self._context.asked_as(asked.call_id))
 
 
 def _ids_given_before(calls: Sequence[Asked]) -> set[int]:

@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING
 from toolcrib import __version__
 from toolcrib.bootstrap import System, close_data_folder, open_sandbox, open_system, seed_samples
 from toolcrib.core.errors import MissingDependencyError, SettingsError, ToolcribError, UnavailableError
+from toolcrib.core.masking import without_secrets
 from toolcrib.settings import Settings
 from toolcrib.surfaces.connections import Watch, places_for
 from toolcrib.surfaces.http.gate import Access, Gate
-from toolcrib.surfaces.logs import log_config, without_secrets
+from toolcrib.surfaces.logs import log_config
 
 if TYPE_CHECKING:
     from toolcrib.surfaces.http.application import Application
