@@ -19,8 +19,9 @@ from toolcrib.core.schema import OutputCheck
 from toolcrib.core.spec import Binding, ToolSpec
 from toolcrib.formats import render_result
 from toolcrib.formats.mcp import holds_media, structured
+from toolcrib.formats.naming import READ_RESULT
 from toolcrib.registry import ToolRegistry
-from toolcrib.registry.large_results import READ_RESULT, LargeResults, takes_all
+from toolcrib.registry.large_results import LargeResults, takes_all
 from toolcrib.settings import Settings
 
 PAGE = 200
