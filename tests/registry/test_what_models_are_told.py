@@ -170,7 +170,7 @@ def _unquoted(answer: dict[str, Any]) -> str:
     content = answer.get("content", answer.get("functionResponse"))
     if isinstance(content, dict):
         return str(content["response"]["error"])
-    return str(content if isinstance(content, str) else content[0]["text"])
+    return str(content[0]["text"] if isinstance(content, list) else content)
 
 
 async def test_all_that_is_wrong_is_told_at_once_with_what_is_allowed(registry: ToolRegistry) -> None:
