@@ -83,7 +83,7 @@ class Calls:
     async def execute(self, name: str, arguments: Arguments, context: ToolContext = NO_CONTEXT) -> ToolResult:
         started = time.perf_counter()
         recorder, attempt, tool = self.recorder, None, None
-        observing = Observing(self.observers, name, context) if self.observers else None
+        observing = Observing(self.observers, name, arguments, context) if self.observers else None
         try:
             if recorder is not None:
                 attempt = (
@@ -146,10 +146,12 @@ class Calls:
         _log.error("the call of tool %r broke", name, exc_info=error)
         return result
 
-    def refuse(self, spec: ToolSpec | None, name: str, error: ToolcribError, context: ToolContext) -> ToolResult:
+    def refuse(
+        self, spec: ToolSpec | None, name: str, given: Any, error: ToolcribError, context: ToolContext
+    ) -> ToolResult:
         """What the caller of a tool is told whose call cannot be made; those who are told of calls hear of it."""
         result = ToolResult.of_error(error)
-        observing = Observing(self.observers, name, context) if self.observers else None
+        observing = Observing(self.observers, name, given, context) if self.observers else None
         if observing is not None:
             observing.call.spec = spec
         self._tell(observing, None if spec is None else spec.name, 0.0, result)

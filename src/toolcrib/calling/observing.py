@@ -25,11 +25,13 @@ follows it."""
 class Observed:
     """A call, as far as it has come. What is not known yet is None."""
 
-    __slots__ = ("arguments", "context", "ended_by", "name", "result", "seconds", "spec")
+    __slots__ = ("arguments", "context", "ended_by", "given", "name", "result", "seconds", "spec")
 
-    def __init__(self, name: str, context: ToolContext) -> None:
+    def __init__(self, name: str, given: Any, context: ToolContext) -> None:
         self.name = name
         """As the caller wrote it: perhaps that of no tool, and as long as the caller likes."""
+        self.given = given
+        """The arguments as they came: perhaps none, or what makes them of the tool's spec."""
         self.context = context
         self.spec: ToolSpec | None = None
         """Of the tool; None in the end if there is no such tool."""
@@ -68,8 +70,8 @@ class Observing:
 
     __slots__ = ("_begun", "call")
 
-    def __init__(self, observers: Sequence[Observer], name: str, context: ToolContext) -> None:
-        self.call = Observed(name, context)
+    def __init__(self, observers: Sequence[Observer], name: str, given: Any, context: ToolContext) -> None:
+        self.call = Observed(name, given, context)
         self._begun: list[tuple[Observer, Any]] = []
         for observer in observers:
             try:

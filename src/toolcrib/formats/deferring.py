@@ -57,13 +57,19 @@ _BY_WORD: Mapping[str, Callable[[ToolSpec], str | None]] = {
 def handed_over(specs: Iterable[ToolSpec], format: str, **options: Unpack[HandoverOptions]) -> Handover:
     """As :func:`handover`, with those deferred that are to be."""
     deferring = Deferring(
-        options.pop("defer", False),
-        options.pop("pinned", ()),
-        options.pop("namespaces", None),
-        options.pop("search", "provider"),
+        options.get("defer", False),
+        options.get("pinned", ()),
+        options.get("namespaces"),
+        options.get("search", "provider"),
     )
-    plainly = partial(handover, format=format, **options)
+    plainly = partial(handover, format=format, **_own_options(options))
     return deferring.handover(specs, format, plainly) if deferring else plainly(specs)
+
+
+def _own_options(options: HandoverOptions) -> Options:
+    """Those of each definition."""
+    own: Any = {name: value for name, value in options.items() if name in Options.__annotations__}
+    return own  # type: ignore[no-any-return]
 
 
 def search_spec(limit: int) -> ToolSpec:

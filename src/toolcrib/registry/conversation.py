@@ -116,7 +116,15 @@ class Conversation:
             with suppress(ToolcribError):
                 name = tool_called(self._tools, self._format, name)
         known = self._tools.get(name)
-        return self._calls.refuse(known and known.spec, name, error, self._context.asked_as(asked.call_id))
+        context = self._context.asked_as(asked.call_id)
+        return self._calls.refuse(None if known is None else known.spec, name, self._given(asked), error, context)
+
+    def _given(self, asked: Asked) -> Any:
+        """What the model gave, as it is read if it can be."""
+        try:
+            return arguments_of(asked, self._title)
+        except ToolcribError:
+            return asked.arguments
 
 
 def _ids_given_before(calls: Sequence[Asked]) -> set[int]:

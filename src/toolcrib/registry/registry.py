@@ -23,7 +23,7 @@ from toolcrib.core.errors import ToolExistsError, ToolNotFoundError, ToolValidat
 from toolcrib.core.events import RegistryCleared, ToolRegistered, ToolRemoved, ToolUpdated
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.tool import P, R_co, Tool
-from toolcrib.define import SupportsTool, as_tool, as_tools
+from toolcrib.define import SupportsTool, as_tool
 from toolcrib.formats import Handover, HandoverOptions, generate_prompt
 from toolcrib.ports import Audit, Policy
 from toolcrib.registry import selection
@@ -110,9 +110,10 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
     def register(self, thing: Any) -> Any:
         """Add a tool: a Tool, a function, a BaseTool class or instance. Raises ToolExistsError for a taken name.
 
-        Of an object with ``@tool`` methods all of them are added, or none, and the answer is the list of them.
+        Of an object with ``@tool`` methods all of them are added, or none, and the answer is the list of them. A tool
+        of LangChain, LlamaIndex, pydantic-ai or OpenAI's Agents SDK is taken as by ``add_langchain`` and its siblings.
         """
-        found = as_tools(thing)
+        found = self._tools_of(thing)
         self._add(found if isinstance(found, list) else [found])
         return found
 
@@ -120,7 +121,7 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
         """Add all of them, or none if one is wrong or its name is taken."""
         tools: list[Tool] = []
         for thing in things:
-            found = as_tools(thing)
+            found = self._tools_of(thing)
             tools += found if isinstance(found, list) else [found]
         self._add(tools)
         return tools
@@ -223,8 +224,7 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
         """A registry of the tools that a model with these capabilities can use; ``left_out`` says why not others."""
         has = frozenset(str(capability) for capability in capabilities)
         fitting = ToolRegistry()
-        fitting._calls, fitting._large = replace(self._calls, resolve=fitting._resolve), self._large
-        fitting._tokens = self._tokens
+        fitting._under_rules_of(self)
         for tool in map(fitting.searching_here, self.get_all()):
             if reason := selection.why_not(tool.spec, has):
                 fitting.left_out[tool.name] = reason
@@ -233,6 +233,11 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
             if remark := selection.not_at_best(tool.spec, has):
                 fitting.suboptimal[tool.name] = remark
         return fitting
+
+    def _under_rules_of(self, other: ToolRegistry, **changes: Any) -> None:
+        """From now on calls go as they do in ``other``, but for ``changes``."""
+        self._calls, self._large = replace(other._calls, resolve=self._resolve, **changes), other._large
+        self._tokens = other._tokens
 
     # Handing over
 
