@@ -53,7 +53,7 @@ def registry() -> ToolRegistry:
     return ToolRegistry([rows, lines, breaks], max_result_characters=500)
 
 
-async def asked(registry: ToolRegistry, name: str, *, principal: str = "", **arguments: Any) -> str:
+async def asked(registry: ToolRegistry, name: str, /, *, principal: str = "", **arguments: Any) -> str:
     """What Anthropic's model reads."""
     call = {"type": "tool_use", "id": "t1", "name": name, "input": arguments}
     answer = await registry.execute_call("anthropic", call, context=ToolContext(principal))
@@ -179,6 +179,36 @@ def test_a_limit_is_a_whole_number_above_0(most: Any) -> None:
         ToolRegistry(max_result_characters=most)
 
 
+# With tools that the model finds by itself
+
+
+async def test_what_reads_results_is_never_deferred(registry: ToolRegistry) -> None:
+    for speaker, mark in [("anthropic", "input_schema"), ("openai", "function"), ("openai-responses", "parameters")]:
+        handed = registry.definitions(speaker, defer=True)
+        listed = {each.get("name") or each.get("function", {}).get("name"): each for each in handed if mark in each}
+        assert "defer_loading" not in listed["read_result"]
+
+
+async def test_results_of_tools_that_were_found_are_shortened_once(registry: ToolRegistry) -> None:
+    registry.register_many([registry.search_tool(), registry.call_tool()])
+    answer = await asked(registry, "call_tool", name="rows", arguments={"n": 1000})
+    again = {"handle": handle_in(answer), "offset": 10}
+    page = await asked(registry, "call_tool", name="read_result", arguments=again)
+    assert handle_in(page) == handle_in(answer) and page.count("read_result(") == 1
+    generous = rows.with_spec(rows.spec.with_changes(name="generous", max_result_characters=10**6))
+    registry.register(generous)
+    assert "read_result" not in await asked(registry, "call_tool", name="generous", arguments={"n": 1000})
+
+
+async def test_what_a_search_finds_is_not_cut() -> None:
+    many = [rows.with_spec(rows.spec.with_changes(name=f"rows_{n}", description="Rows " * 50)) for n in range(20)]
+    registry = ToolRegistry(many, max_result_characters=100)
+    registry.register(registry.search_tool())
+    call = {"type": "tool_use", "id": "t1", "name": "search_tools", "input": {"query": "rows", "limit": 5}}
+    answer = await registry.execute_call("anthropic", call)
+    assert [block["type"] for block in answer["content"]] == ["tool_reference"] * 5
+
+
 # Media
 
 
@@ -229,7 +259,7 @@ async def test_a_handle_belongs_to_its_principal(registry: ToolRegistry) -> None
 async def test_a_handle_ends_with_its_time() -> None:
     now = 0.0
     large = LargeResults(10, clock=lambda: now)
-    handle = handle_in(large.shortened(ToolResult(True, "a" * 100), lines, ToolContext(), takes_all).data)
+    handle = handle_in(large.shortened(ToolResult(True, "a" * 100), {}, ToolContext(), takes_all).data)
     now = large_results.KEPT_SECONDS - 1
     assert "aaa" in await large.reader.execute({"handle": handle})
     now += 1
@@ -240,9 +270,7 @@ async def test_a_handle_ends_with_its_time() -> None:
 async def test_a_hundred_thousand_handles_take_no_more_room_than_some() -> None:
     large = LargeResults(10)
     result = await ToolRegistry([lines]).execute("lines", {"n": 10})
-    handles = [
-        handle_in(large.shortened(result, lines, ToolContext(f"p{n % 7}"), takes_all).data) for n in range(100_000)
-    ]
+    handles = [handle_in(large.shortened(result, {}, ToolContext(f"p{n % 7}"), takes_all).data) for n in range(100_000)]
     assert len(set(handles)) == 100_000
     assert len(large) == large_results.MOST_KEPT
     assert "line 0" in await large.reader.execute({"handle": handles[-1]}, context=ToolContext("p4"))
@@ -254,7 +282,7 @@ async def test_memory_is_bounded_and_what_is_too_long_is_told() -> None:
     large = LargeResults(10)
 
     def long(n: int) -> str:
-        answer: str = large.shortened(ToolResult(True, "a" * n), lines, ToolContext(), takes_all).data
+        answer: str = large.shortened(ToolResult(True, "a" * n), {}, ToolContext(), takes_all).data
         return answer
 
     handle = handle_in(long(4_900_000))

@@ -361,7 +361,7 @@ async def test_wrong_calls_are_told_in_the_words_of_the_tool_that_was_meant(
     told = json.loads(await asked(registry, "call_tool", **arguments))
     assert told["error_code"] == code and says in told["error"]
     result = await registry.execute("call_tool", arguments)
-    assert (result.error_code, result.error) == (code, told["error"])
+    assert result.error_code == code and told["error"].startswith(str(result.error))
 
 
 async def test_arguments_as_a_text_are_understood(registry: ToolRegistry) -> None:

@@ -152,7 +152,7 @@ def media(data: bytes, name: str = "") -> Image | Audio | File:
 
 
 def told_media(value: Any) -> Any:
-    """A tool's value with the bytes in it, if it is such or a list of them, as what they are."""
+    """Bytes, and those in a list, as what they are: nobody who reads them as JSON could tell."""
     if isinstance(value, bytes | bytearray | memoryview):
         return media(bytes(value))
     if isinstance(value, list | tuple) and any(isinstance(item, bytes | bytearray | memoryview) for item in value):

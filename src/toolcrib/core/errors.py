@@ -93,6 +93,8 @@ class ToolcribError(Exception):
     code: ClassVar[str] = "error"
     answer: ClassVar[Answer] = Answer(500, -32603, Exit.FAILED, "Internal error")
     retryable: ClassVar[bool] = False
+    way_out: ClassVar[str] = ""
+    """What a model is told to do about it, beside the sentence, if that does not say."""
     facts: Mapping[str, Any] = MappingProxyType({})
     """Facts for programs beside the sentence: they go into the metadata of a call's result."""
 
@@ -117,6 +119,7 @@ def _as_it_was(kind: type[ToolcribError], args: tuple[Any, ...]) -> ToolcribErro
 class ToolNotFoundError(ToolcribError, KeyError):
     code = "tool_not_found"
     answer = Answer(404, -32602, Exit.NOT_FOUND, "Tool not found")
+    way_out = "Call only tools that you were given, by their exact names."
 
     def __init__(self, name: str, known: Iterable[str] = ()) -> None:
         super().__init__(f"no tool is called {name!r:.140}{did_you_mean(str(name)[:128], known)}")
@@ -241,6 +244,7 @@ class DeniedError(ToolcribError, PermissionError):
 
     code = "denied"
     answer = Answer(403, -32003, Exit.REFUSED, "Refused")
+    way_out = "Do not call it again; go on without it or tell the user."
 
     def __init__(self, message: str, *, rule: str = "") -> None:
         super().__init__(message)
@@ -250,6 +254,7 @@ class DeniedError(ToolcribError, PermissionError):
 class ApprovalRequiredError(DeniedError):
     code = "approval_required"
     answer = Answer(403, -32003, Exit.REFUSED, "Approval required")
+    way_out = "Nothing was run; ask the user to approve it, or go on without it."
 
 
 class UnauthenticatedError(DeniedError):
@@ -265,6 +270,7 @@ class ToolTimeoutError(ToolcribError, TimeoutError):
 
     code = "timeout"
     answer = Answer(504, -32008, Exit.FAILED, "Tool passed its deadline", after_start=True)
+    way_out = "Call it again with less to do, or go on without it."
     retryable = True
 
     def __init__(self, name: str, seconds: float, *, still_running: bool = False, ended_after: float = 0.0) -> None:
@@ -293,11 +299,13 @@ class ToolFailedError(ToolcribError):
 class InvalidOutputError(ToolcribError):
     code = "invalid_output"
     answer = Answer(502, -32010, Exit.FAILED, "Tool returned invalid output", after_start=True)
+    way_out = "The tool is at fault, not your call; go on without it."
 
 
 class ToolBusyError(ToolcribError):
     code = "tool_busy"
     answer = Answer(503, -32011, Exit.FAILED, "Tool is busy")
+    way_out = "Try again later."
     retryable = True
 
 
@@ -306,6 +314,7 @@ class RateLimitedError(ToolcribError):
 
     code = "rate_limited"
     answer = Answer(429, -32029, Exit.REFUSED, "Too many requests")
+    way_out = "Try again later."
     retryable = True
 
     def __init__(self, message: str, seconds: float) -> None:
@@ -335,6 +344,7 @@ class LayerFailedError(ToolcribError):
 
     code = "layer_failed"
     answer = Answer(500, -32603, Exit.FAILED, "A layer failed")
+    way_out = "It is no fault of your call; go on without the tool or tell the user."
 
     def __init__(self, layer: str, tool: str, reason: str) -> None:
         super().__init__(f"{layer} around the tool {tool!r} failed, the tool itself did not: {reason}")
@@ -368,6 +378,7 @@ class ToolInUseError(ConflictError):
 class MissingDependencyError(ToolcribError, ImportError):
     code = "missing_dependency"
     answer = Answer(501, -32603, Exit.FAILED, "Optional package not installed")
+    way_out = "Only who runs the tools can mend this; tell the user."
 
     def __init__(self, what: str, install: str = "", *, extra: str = "") -> None:
         """``extra`` is the extra of Toolcrib that brings it; ``install`` is the command for what no extra brings."""
@@ -379,11 +390,13 @@ class MissingDependencyError(ToolcribError, ImportError):
 class MissingConfigError(ToolcribError):
     code = "missing_config"
     answer = Answer(409, -32009, Exit.INVALID, "Required configuration missing")
+    way_out = "Only who runs the tools can mend this; tell the user."
 
 
 class UnavailableError(ToolcribError):
     code = "unavailable"
     answer = Answer(503, -32011, Exit.FAILED, "Service unavailable")
+    way_out = "Try again in a moment."
     retryable = True
 
 

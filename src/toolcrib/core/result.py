@@ -8,6 +8,7 @@ from typing import Any
 
 from toolcrib.core.content import told_media
 from toolcrib.core.errors import (
+    RETRY_AFTER,
     Answer,
     DeniedError,
     InvalidArgumentsError,
@@ -82,6 +83,18 @@ class ToolResult:
         """How a door answers a call that was not made; None if the tool ran, whatever came of it."""
         kind = None if self.success else kind_for_code(self.error_code)
         return None if kind is None or kind.answer.after_start else kind.answer
+
+    @property
+    def way_out(self) -> str:
+        """What a model can do about a call that went wrong, in one sentence; empty if the error's own says it."""
+        kind = None if self.success else kind_for_code(self.error_code)
+        error = self.error or ""
+        if kind is None or "again" in error or error.endswith("?"):
+            return ""
+        if self.metadata.get("still_running"):
+            return "It may still have its effect, so look before you call it again."
+        seconds = self.metadata.get(RETRY_AFTER)
+        return kind.way_out if seconds is None else f"Try again in {seconds:.3g} seconds."
 
     @property
     def is_terminal(self) -> bool:

@@ -317,9 +317,14 @@ def _complaint(error: jsonschema_rs.ValidationError) -> str:
     """What the library says; of alternatives, why the value is none of them."""
     branches = getattr(error.kind, "context", ())
     if not 0 < len(branches) <= _MOST_BRANCHES or not all(branches):
-        return f"{error.message:.300}"
-    reasons = dict.fromkeys(branch[0].message for branch in branches)
-    return f"{'; nor can it be another: '.join(reasons):.300}"
+        return _in_short(error.message)
+    reasons = dict.fromkeys(_in_short(branch[0].message, 300 // len(branches)) for branch in branches)
+    return "; nor can it be another: ".join(reasons)
+
+
+def _in_short(message: str, most: int = 300) -> str:
+    """The value that a complaint begins with may be long; what is wrong with it stands at the end."""
+    return message if len(message) <= most else f"{message[: most // 3]} ... {message[-(most - most // 3) :]}"
 
 
 def named_arguments(schema: Mapping[str, Any]) -> frozenset[str] | None:
@@ -365,7 +370,7 @@ class OutputCheck:
             if self._is_valid(value):
                 return
             error = next(iter(self._validator.iter_errors(value)))
-            path, complaint = ".".join(map(str, error.instance_path)), error.message[:300]
+            path, complaint = ".".join(map(str, error.instance_path)), _in_short(error.message)
         except InvalidSchemaError:
             raise
         except ValueError as error:

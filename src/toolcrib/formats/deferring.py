@@ -16,7 +16,7 @@ from typing_extensions import Unpack
 from toolcrib.core.errors import ExportError, did_you_mean, shown
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.handover import Handover, Options, handover
-from toolcrib.formats.naming import CALL_TOOL, SEARCH_TOOLS, exported_names
+from toolcrib.formats.naming import CALL_TOOL, READ_RESULT, SEARCH_TOOLS, exported_names
 from toolcrib.formats.provider import Loss
 from toolcrib.formats.table import Format, format_named
 
@@ -172,7 +172,7 @@ class Deferring:
                 raise ExportError(f"no tool is called {shown(name)}, which is pinned{did_you_mean(name, names)}")
 
     def _deferred(self, tools: list[ToolSpec]) -> set[str]:
-        pinned = set(self.pinned)
+        pinned = {*self.pinned, READ_RESULT}  # a result tells of it, and nobody searches for it
         chosen = self.defer if callable(self.defer) else lambda _: self.defer
         return {spec.name for spec in tools if spec.name not in pinned and chosen(spec)}
 

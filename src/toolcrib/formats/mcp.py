@@ -6,13 +6,14 @@ wrapped as ``{"result": ...}``, and its schema likewise.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
 from toolcrib.core.content import Audio, File, Image, Json, Link, Part, ToolReferences, base64_of, parts_of
 from toolcrib.core.content import Text as TextPart
-from toolcrib.core.json import as_json, as_text
+from toolcrib.core.json import as_json, as_text, write_json
 from toolcrib.core.result import ToolResult
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.schema import JsonSchema
@@ -35,6 +36,7 @@ _KINDS_OF_HINTS: dict[str, type] = {
     "idempotentHint": bool,
     "openWorldHint": bool,
 }
+_MEDIA = re.compile(rb'"contentEncoding": ?"base64"|"format": ?"binary"')
 _NEVER_AN_OBJECT = frozenset({"string", "number", "integer", "boolean", "array", "null"})
 
 
@@ -44,8 +46,10 @@ def definition(spec: ToolSpec, name: str, losses: list[Loss]) -> dict[str, Any]:
         given["title"] = spec.display_name
     given["inputSchema"] = object_schema(spec, losses, "MCP")
     if spec.returns:
-        output = output_schema(spec.returns)
-        if output is None:
+        output = None if holds_media(spec.returns) else output_schema(spec.returns)
+        if holds_media(spec.returns):
+            losses.append(Loss(spec.name, "returns", "MCP has images, audio and files beside structured content"))
+        elif output is None:
             losses.append(Loss(spec.name, "returns", "MCP takes the output schema of an object, and this may be none"))
         else:
             given["outputSchema"] = output
@@ -65,6 +69,11 @@ def hints_of(spec: ToolSpec) -> dict[str, Any]:
 def _sound(hints: dict[str, Any]) -> dict[str, Any]:
     """Those that are of the kind the protocol says: one of another kind would make a whole list of tools invalid."""
     return {name: hint for name, hint in hints.items() if isinstance(hint, _KINDS_OF_HINTS.get(name, object))}
+
+
+def holds_media(returns: JsonSchema) -> bool:
+    """Whether a schema is of images, audio, files or bytes. They are content, and would be sent a second time."""
+    return _MEDIA.search(write_json(returns)) is not None
 
 
 def output_schema(returns: JsonSchema) -> JsonSchema | None:

@@ -135,7 +135,9 @@ def spec_from(given: Mapping[str, Any], parameters: Any, **fields: Any) -> ToolS
 
 
 def error_of(result: ToolResult) -> str:
-    return result.error or "the tool failed"
+    """What was wrong, and what a model can do about it."""
+    error, way_out = result.error or "the tool failed", result.way_out
+    return f"{error.rstrip('.')}. {way_out}" if way_out else error
 
 
 def failure_of(result: ToolResult) -> dict[str, Any]:

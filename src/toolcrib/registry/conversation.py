@@ -100,7 +100,7 @@ class Conversation:
                         own = context.asked_as(asked[2])
                     result = await execute(name, arguments, own)
                     if large is not None:
-                        result = large.shortened(result, tool, context, self._provider.takes)
+                        result = large.shortened(result, tools, context, self._provider.takes)
                 except ToolcribError as error:
                     result = self._refused(asked, error)
                 answers[place] = render(asked[2], result, asked[0], [])

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, NoReturn
 
 from pydantic import Field
 
 from toolcrib.calling.remembered import Remembered
-from toolcrib.core.content import SIMPLE, Audio, File, Image, Json, Part, Text, parts_of
+from toolcrib.core.content import SIMPLE, Audio, File, Image, Json, Part, Text, ToolReferences, parts_of
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import InvalidArgumentsError, ToolValidationError, shown
 from toolcrib.core.excerpts import Shortened, beginning, outline
@@ -24,9 +24,9 @@ from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.define import tool
+from toolcrib.formats.naming import READ_RESULT
 from toolcrib.formats.provider import part_text
 
-READ_RESULT = "read_result"
 KEPT_SECONDS = 3600.0
 MOST_KEPT = 1000
 MOST_KEPT_BYTES = 64_000_000
@@ -81,10 +81,14 @@ class LargeResults:
         return None if spec.name == READ_RESULT else spec.max_result_characters
 
     def shortened(
-        self, result: ToolResult, tool: Tool | None, context: ToolContext, takes: Callable[[Part], bool]
+        self, result: ToolResult, tools: Mapping[str, Tool], context: ToolContext, takes: Callable[[Part], bool]
     ) -> ToolResult:
-        """The result as a model is given it; ``takes`` says which media its provider does not get as base64."""
-        excerpt = self.excerpt(result, None if tool is None else tool.spec, context, takes)
+        """The result as a model is given it; ``takes`` says which media its provider does not get as base64.
+
+        ``tools`` are those of whom one ran; which one, the result knows.
+        """
+        ran = tools.get(result.metadata.get("tool", ""))
+        excerpt = self.excerpt(result, None if ran is None else ran.spec, context, takes)
         return result if excerpt is None else excerpt.result
 
     def excerpt(
@@ -97,7 +101,7 @@ class LargeResults:
         data = result.data if result.success else result.error
         if isinstance(data, str):
             return self._of_text(result, data, limit, context) if len(data) > limit else None
-        if type(data) in SIMPLE and type(data) is not dict:
+        if (type(data) in SIMPLE and type(data) is not dict) or isinstance(data, ToolReferences):
             return None
         parts = parts_of(data)
         if len(parts) == 1 and isinstance(parts[0], Json):

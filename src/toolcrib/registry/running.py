@@ -21,9 +21,9 @@ from toolcrib.core.result import ToolResult
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.tool import Tool
 from toolcrib.formats import calls_of, together
-from toolcrib.formats.naming import CALL_TOOL
+from toolcrib.formats.naming import CALL_TOOL, READ_RESULT
 from toolcrib.registry.conversation import Conversation, Execute
-from toolcrib.registry.large_results import READ_RESULT, LargeResults, takes_all
+from toolcrib.registry.large_results import LargeResults, takes_all
 from toolcrib.registry.usage import TokenCounts, UsageReport
 
 
@@ -185,4 +185,4 @@ class Running:
         """As ``execute``, but a long result is shortened; the framework renders images by itself."""
         result = await self.execute(name, arguments, context=context)
         large = self._large_results()
-        return result if large is None else large.shortened(result, self._tools.get(name), context, takes_all)
+        return result if large is None else large.shortened(result, self._tools, context, takes_all)

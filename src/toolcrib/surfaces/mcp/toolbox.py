@@ -18,9 +18,10 @@ from toolcrib.core.roles import Principal
 from toolcrib.core.schema import OutputCheck
 from toolcrib.core.spec import Binding, ToolSpec
 from toolcrib.formats import render_result
-from toolcrib.formats.mcp import structured
+from toolcrib.formats.mcp import holds_media, structured
+from toolcrib.formats.naming import READ_RESULT
 from toolcrib.registry import ToolRegistry
-from toolcrib.registry.large_results import READ_RESULT, LargeResults, takes_all
+from toolcrib.registry.large_results import LargeResults, takes_all
 from toolcrib.settings import Settings
 
 PAGE = 200
@@ -74,14 +75,18 @@ class ToolCall:
         return {} if self._arguments is None else self._arguments
 
     def render(self, result: ToolResult, context: ToolContext) -> dict[str, Any]:
+        """For the model what is not too long; for programs what the tool's schema says."""
         spec = self._spec
         excerpt = None if self._large is None else self._large.excerpt(result, spec, context, takes_all)
         if excerpt is None:
-            return render_result("mcp", "", result)
-        answer = render_result("mcp", "", excerpt.result)
-        answer.pop("structuredContent", None)
-        if spec is not None and spec.returns and result.success and excerpt.value is not None:
-            answer["structuredContent"] = structured(_fitting(spec, excerpt.value, result.data))
+            answer = render_result("mcp", "", result)
+            value = result.data
+        else:
+            answer = render_result("mcp", "", excerpt.result)
+            answer.pop("structuredContent", None)  # of the text that a model reads
+            value = result.data if excerpt.value is None or spec is None else _fitting(spec, excerpt.value, result.data)
+        if spec is not None and spec.returns and result.success and not holds_media(spec.returns):
+            answer.setdefault("structuredContent", structured(as_json(value)))
         return answer
 
 
@@ -90,7 +95,7 @@ def _fitting(spec: ToolSpec, outline: Any, whole: Any) -> Any:
     try:
         OutputCheck(spec.returns, spec.name)(outline)
     except ToolcribError:
-        return as_json(whole)
+        return whole
     return outline
 
 

@@ -118,8 +118,8 @@ ENDPOINTS = (
             **_REFUSED_RUNS,
         },
         (404,),
-        "With `Accept: text/event-stream`, and not JSON before it, the answer is a stream of server-sent events, named `progress`, `item` and "
-        "`result`, each a ToolEvent as JSON; the last one is the `result`. What is refused before the tool runs is "
+        "With `Accept: text/event-stream`, and not JSON before it, the answer is a stream of server-sent events: "
+        "`progress`, `item` and at last `result`, each a ToolEvent as JSON. What is refused before the tool runs is "
         "answered as without it. A client that closes the connection ends the run.",
     ),
 )  # fmt: skip
