@@ -15,7 +15,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ValidationError
 
 from toolcrib.calling.sync import run_sync
-from toolcrib.core.content import Audio, File, Image, Link, Part, base64_of
+from toolcrib.core.content import Audio, File, Image, Part, base64_of
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import ToolFailedError
 from toolcrib.core.json import as_json, as_text
@@ -56,7 +56,7 @@ def export(offered: Callable[[], list[Offer]]) -> list[StructuredTool]:
             name=offer.name,
             description=offer.description,
             args_schema=offer.parameters,
-            coroutine=partial(_answer, offer),
+            coroutine=_answering(offer),
             tags=list(offer.spec.tags) or None,
             return_direct=offer.spec.is_terminal,
             handle_tool_error=True,
@@ -87,16 +87,19 @@ def structured_tool(tool: Tool, execute: Execute | None = None) -> StructuredToo
     )
 
 
-async def _answer(offer: Offer, arguments: Any, call_id: str | None) -> Any:
-    config = ensure_config()
-    callbacks = config.get("callbacks")
-    if getattr(callbacks, "handlers", callbacks):
-        result = await offer.told(arguments, partial(_dispatch, offer.name, config), call_id)
-    else:
-        result = await offer.call(arguments, call_id)
-    if not result.success:
-        raise ToolException(failure_text(result))
-    return _content(result, call_id, offer.spec.name)
+def _answering(offer: Offer) -> Answer:
+    async def answer(arguments: Any, call_id: str | None) -> Any:
+        config = ensure_config()
+        callbacks = config.get("callbacks")
+        if getattr(callbacks, "handlers", callbacks):
+            result = await offer.told(arguments, partial(_dispatch, offer.name, config), call_id)
+        else:
+            result = await offer.call(arguments, call_id)
+        if not result.success:
+            raise ToolException(failure_text(result))
+        return _content(result, call_id, offer.spec.name)
+
+    return answer
 
 
 async def _dispatch(tool: str, config: RunnableConfig, event: ToolEvent) -> None:

@@ -11,7 +11,7 @@ from llama_index.core.base.llms.types import AudioBlock, ContentBlock, DocumentB
 from llama_index.core.tools import AsyncBaseTool, BaseTool, FunctionTool, ToolMetadata, ToolOutput
 from llama_index.core.tools.types import adapt_to_async_tool
 from llama_index.core.workflow import Context, Event
-from pydantic import BaseModel, ValidationError, create_model
+from pydantic import BaseModel, create_model
 
 from toolcrib.calling.sync import run_sync
 from toolcrib.core.content import SIMPLE, Audio, File, Image, Part
@@ -24,7 +24,7 @@ from toolcrib.core.schema import JsonSchema
 from toolcrib.core.tool import Tool
 from toolcrib.formats.openai import MAX_DESCRIPTION, text_of
 from toolcrib.formats.provider import part_text
-from toolcrib.frameworks.adopted import adopted, is_no_tool, part_of, part_of_url, refused, wrong_arguments
+from toolcrib.frameworks.adopted import adopted, is_no_tool, part_of, part_of_url, refused
 from toolcrib.frameworks.offer import Offer, failure_text, media_of
 
 _NAME = "LlamaIndex"

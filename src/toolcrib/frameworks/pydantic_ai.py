@@ -61,7 +61,7 @@ class ToolcribToolset(AbstractToolset[Any]):
         return {offer.name: _OfferedTool.of(offer, self, ctx.max_retries) for offer in self._offered()}
 
     async def call_tool(
-        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]  # noqa: ARG002
     ) -> Any:
         assert isinstance(tool, _OfferedTool)
         result = await tool.offer.told(tool_args, partial(_emit, ctx), ctx.tool_call_id)
@@ -132,7 +132,7 @@ def adopt(things: Any, deps: Any = None) -> list[Tool]:
             raise is_no_tool(each, _NAME, "give its Tool(function), or a toolset")
     try:
         first = [FunctionToolset(tools)] if tools else []
-    except Exception as error:  # noqa: BLE001 - its UserError, for tools of one name
+    except Exception as error:
         raise ToolValidationError(f"{_NAME} does not take these tools together: {error}") from error
     return [tool for toolset in [*first, *toolsets] for tool in _adopted(toolset, deps)]
 
