@@ -28,6 +28,7 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 from toolcrib import ToolContext, ToolRegistry
 
 Calls = Sequence[tuple[str, dict[str, Any]]]
+NOBODY = ToolContext()
 
 
 @dataclass
@@ -63,7 +64,7 @@ class LangChain:
     marks_failures = True
 
     async def run(
-        self, registry: ToolRegistry, *turns: Calls, context: ToolContext = ToolContext(), listen: bool = False
+        self, registry: ToolRegistry, *turns: Calls, context: ToolContext = NOBODY, listen: bool = False
     ) -> Outcome:
         agent = create_agent(_chat_model(turns), registry.to_langchain_tools(context=context))
         question = {"messages": [{"role": "user", "content": "Go."}]}
@@ -118,7 +119,7 @@ class PydanticAI:
     marks_failures = True
 
     async def run(
-        self, registry: ToolRegistry, *turns: Calls, context: ToolContext = ToolContext(), listen: bool = False
+        self, registry: ToolRegistry, *turns: Calls, context: ToolContext = NOBODY, listen: bool = False
     ) -> Outcome:
         heard: list[ToolReturnPart] = []
 
@@ -137,7 +138,9 @@ class PydanticAI:
         async def streamed(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
             for place, part in enumerate(model(messages, info).parts):
                 if isinstance(part, ToolCallPart):
-                    yield {place: DeltaToolCall(part.tool_name, part.args_as_json_str(), part.tool_call_id)}
+                    yield {
+                        place: DeltaToolCall(part.tool_name, part.args_as_json_str(), tool_call_id=part.tool_call_id)
+                    }
                 else:
                     yield "Done."
 
@@ -147,9 +150,13 @@ class PydanticAI:
         events: list[tuple[str, Any]] = []
 
         async def listener(ctx: Any, stream: Any) -> None:
-            async for event in stream:
-                if getattr(event, "name", "") == "tool_progress":
-                    events.append((event.kind_of_event, event.message or event.item))
+            events.extend(
+                [
+                    (event.kind, event.message or event.item)
+                    async for event in stream
+                    if getattr(event, "name", "") == "tool_progress"
+                ]
+            )
 
         await agent.run("Go.", event_stream_handler=listener if listen else None)
         return Outcome(
@@ -173,7 +180,7 @@ class OpenAIAgents:
     marks_failures = False
 
     async def run(
-        self, registry: ToolRegistry, *turns: Calls, context: ToolContext = ToolContext(), listen: bool = False
+        self, registry: ToolRegistry, *turns: Calls, context: ToolContext = NOBODY, listen: bool = False
     ) -> Outcome:
         model = _ScriptedAgentsModel(turns)
         agent = AgentsAgent("Tester", model=model, tools=[*registry.to_openai_agents(context=context)])
@@ -225,7 +232,7 @@ class LlamaIndex:
     marks_failures = True
 
     async def run(
-        self, registry: ToolRegistry, *turns: Calls, context: ToolContext = ToolContext(), listen: bool = False
+        self, registry: ToolRegistry, *turns: Calls, context: ToolContext = NOBODY, listen: bool = False
     ) -> Outcome:
         heard: list[ChatMessage] = []
 
@@ -248,11 +255,12 @@ class LlamaIndex:
             streaming=False,
         )
         handler = agent.run("Go.")
-        events: list[tuple[str, Any]] = []
         try:
-            async for event in handler.stream_events():
-                if type(event).__name__ == "ToolProgressEvent":
-                    events.append((event.kind, event.message or event.item))
+            events = [
+                (event.kind, event.message or event.item)
+                async for event in handler.stream_events()
+                if type(event).__name__ == "ToolProgressEvent"
+            ]
             output = await handler
         except BaseException:
             await handler.cancel_run()

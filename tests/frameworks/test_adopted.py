@@ -26,7 +26,7 @@ MAKERS: dict[str, Make] = {
     "langchain": langchain.tool,
     "pydantic_ai": pydantic_ai.Tool,
     "openai_agents": agents.function_tool,
-    "llama_index": lambda function: LlamaIndexTool.from_defaults(function),
+    "llama_index": LlamaIndexTool.from_defaults,
 }
 
 
@@ -312,6 +312,9 @@ async def test_llama_index_blocks_and_contexts() -> None:
 
     registry = ToolRegistry([LlamaIndexTool.from_defaults(chart)])
     assert (await registry.execute("chart")).data == [Image(PNG)]
+    with pytest.raises(ToolValidationError, match=r"LlamaIndex's tool 'remember' has no schema: .* not fully defined"):
+        registry.add_llama_index([LlamaIndexTool.from_defaults(remember)])  # it cannot read quoted annotations
+    remember.__annotations__.update(ctx=Context, text=str)
     with pytest.raises(ToolValidationError, match=r"LlamaIndex's tool 'remember' wants the context of a workflow"):
         registry.add_llama_index([LlamaIndexTool.from_defaults(remember)])
 

@@ -18,7 +18,7 @@ from toolcrib.formats.schemas import object_schema
 NAMES = NameRule(r"A-Za-z0-9_\-", 64)
 MAX_DESCRIPTION = 1024
 
-_FORBIDDEN_AT_THE_TOP = ("oneOf", "anyOf", "allOf", "not", "enum")
+FORBIDDEN_AT_THE_TOP = ("oneOf", "anyOf", "allOf", "not", "enum")
 
 
 def definition(spec: ToolSpec, name: str, losses: list[Loss]) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def _function(spec: ToolSpec, name: str, description: str, losses: list[Loss], p
         "function": {
             "name": name,
             "description": description,
-            "parameters": object_schema(spec, losses, provider, _FORBIDDEN_AT_THE_TOP),
+            "parameters": object_schema(spec, losses, provider, FORBIDDEN_AT_THE_TOP),
         },
     }
 

@@ -54,7 +54,7 @@ def export(offered: Callable[[], list[Offer]]) -> list[StructuredTool]:
     return [
         ToolcribTool(
             name=offer.name,
-            description=offer.description,
+            description=offer.spec.description,
             args_schema=offer.parameters,
             coroutine=_answering(offer),
             tags=list(offer.spec.tags) or None,
@@ -161,7 +161,7 @@ _SYNC = frozenset({BaseTool._arun, StructuredTool._arun})  # noqa: SLF001
 
 def _injected(tool: BaseTool) -> str:
     """What LangChain would fill in: the parameters that it hides from models."""
-    hidden = set(tool._injected_args_keys)  # noqa: SLF001 - no public name tells them
+    hidden = set(getattr(tool, "_injected_args_keys", ()))
     schema, shown = tool.get_input_schema(), tool.tool_call_schema
     if not isinstance(tool.args_schema, dict) and isinstance(shown, type) and issubclass(shown, BaseModel):
         hidden |= set(getattr(schema, "model_fields", ())) - set(shown.model_fields)
