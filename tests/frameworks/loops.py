@@ -67,7 +67,7 @@ class LangChain:
         self, registry: ToolRegistry, *turns: Calls, context: ToolContext = NOBODY, listen: bool = False
     ) -> Outcome:
         agent = create_agent(_chat_model(turns), registry.to_langchain_tools(context=context))
-        question = {"messages": [{"role": "user", "content": "Go."}]}
+        question: Any = {"messages": [{"role": "user", "content": "Go."}]}
         events: list[tuple[str, Any]] = []
         if not listen:
             done = await agent.ainvoke(question)
@@ -75,7 +75,8 @@ class LangChain:
             async for event in agent.astream_events(question, version="v2"):
                 if event["event"] == "on_custom_event":
                     kind = event["name"].removeprefix("tool_")
-                    events.append((kind, event["data"]["message" if kind == "progress" else "item"]))
+                    data: Any = event["data"]
+                    events.append((kind, data["message" if kind == "progress" else "item"]))
                 elif event["event"] == "on_chain_end" and not event.get("parent_ids"):
                     done = event["data"]["output"]
         messages = [message for message in done["messages"] if isinstance(message, ToolMessage)]
@@ -261,7 +262,7 @@ class LlamaIndex:
                 async for event in handler.stream_events()
                 if type(event).__name__ == "ToolProgressEvent"
             ]
-            output = await handler
+            output: Any = await handler
         except BaseException:
             await handler.cancel_run()
             raise

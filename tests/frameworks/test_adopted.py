@@ -12,13 +12,14 @@ import langchain_core.tools as langchain
 import pydantic_ai
 import pytest
 from agents.tool_context import ToolContext as AgentsContext
-from langchain_core.tools import InjectedToolArg, ToolException
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import InjectedToolArg, InjectedToolCallId, ToolException
 from llama_index.core.base.llms.types import ImageBlock
 from llama_index.core.tools import FunctionTool as LlamaIndexTool
 from llama_index.core.workflow import Context
 from pydantic import BaseModel, Field
 
-from toolcrib import Image, Tool, ToolContext, ToolExistsError, ToolRegistry, ToolValidationError, tool
+from toolcrib import Image, Link, Tool, ToolContext, ToolExistsError, ToolRegistry, ToolValidationError, tool
 
 PNG = b"\x89PNG\r\n\x1a\nrest"
 Make = Callable[[Callable[..., Any]], Any]
@@ -197,8 +198,39 @@ async def test_langchain_errors_content_and_injected_arguments() -> None:
         """Tell."""
         return user
 
+    @langchain.tool
+    def numbered(text: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> str:
+        """Tell."""
+        return tool_call_id
+
+    @langchain.tool
+    def configured(text: str, config: RunnableConfig) -> str:
+        """Tell."""
+        return f"{text} {sorted(config)[:1]}"
+
     with pytest.raises(ToolValidationError, match=r"LangChain's tool 'secret' wants 'user' from a run of LangChain"):
         registry.add_langchain([secret])
+    with pytest.raises(ToolValidationError, match=r"LangChain's tool 'numbered' wants 'tool_call_id' from a run"):
+        registry.add_langchain([numbered])
+    registry.add_langchain([configured])
+    assert (await registry.execute("configured", {"text": "hi"})).data.startswith("hi ['")
+
+
+async def test_a_langchain_tool_that_is_a_class() -> None:
+    class Counting(langchain.BaseTool):
+        name: str = "count"
+        description: str = "Count."
+        seen: list[str] = []
+
+        def _run(self, text: str) -> int:
+            self.seen.append(text)
+            return len(self.seen)
+
+    counting = Counting()
+    registry = ToolRegistry([counting])
+    assert (await registry.execute("count", {"text": "a"})).data == 1
+    assert (await registry.execute("count", {"text": "b"})).data == 2
+    assert counting.seen == ["a", "b"]
 
 
 async def test_a_langchain_argument_called_type() -> None:
@@ -241,9 +273,14 @@ async def test_pydantic_ai_toolsets_contexts_and_retries() -> None:
             raise pydantic_ai.ToolFailed("five is gone")
         return ["Look:", pydantic_ai.BinaryContent(PNG, media_type="image/png")]
 
+    @toolset.tool_plain
+    async def both() -> pydantic_ai.ToolReturn[str]:
+        """Give both."""
+        return pydantic_ai.ToolReturn("one", content=["two", pydantic_ai.ImageUrl("https://x.test/a.png")])
+
     registry = ToolRegistry()
     registry.add_pydantic_ai(toolset, deps={"user": "ada"})
-    assert registry.names() == ["greet", "wipe", "picky"]
+    assert registry.names() == ["greet", "wipe", "picky", "both"]
     result = await registry.execute("greet", {"loud": True}, context=ToolContext(call_id="c1"))
     assert result.data == "hello ada!"
     assert (await registry.execute("wipe")).error_code == "approval_required"
@@ -253,6 +290,7 @@ async def test_pydantic_ai_toolsets_contexts_and_retries() -> None:
     assert unlucky.error == "tool 'picky' failed: four is unlucky" and unlucky.metadata["retryable"]
     assert (await registry.execute("picky", {"n": 5})).error == "tool 'picky' failed: five is gone"
     assert (await registry.execute("picky", {"n": 6})).data == ["Look:", Image(PNG)]
+    assert (await registry.execute("both")).data == ["one", "two", Link("https://x.test/a.png")]
 
 
 def test_a_pydantic_ai_tool_that_others_run_is_refused() -> None:

@@ -223,7 +223,8 @@ def _failed(name: str, reason: str, *, retryable: bool = False) -> ToolResult:
 
 def _value(output: Any) -> Any:
     if isinstance(output, ToolReturn):
-        output = output.return_value
+        more = [output.content] if isinstance(output.content, str) else output.content or []
+        output = [output.return_value, *more] if more else output.return_value
     if isinstance(output, list | tuple):
         return [_part(each) for each in output]
     return _part(output)
