@@ -54,9 +54,9 @@ def export(offered: Callable[[], list[Offer]]) -> list[StructuredTool]:
     return [
         ToolcribTool(
             name=offer.name,
-            description=offer.description,
+            description=offer.spec.description,
             args_schema=offer.parameters,
-            coroutine=partial(_answer, offer),
+            coroutine=_answering(offer),
             tags=list(offer.spec.tags) or None,
             return_direct=offer.spec.is_terminal,
             handle_tool_error=True,
@@ -87,16 +87,19 @@ def structured_tool(tool: Tool, execute: Execute | None = None) -> StructuredToo
     )
 
 
-async def _answer(offer: Offer, arguments: Any, call_id: str | None) -> Any:
-    config = ensure_config()
-    callbacks = config.get("callbacks")
-    if getattr(callbacks, "handlers", callbacks):
-        result = await offer.told(arguments, partial(_dispatch, offer.name, config), call_id)
-    else:
-        result = await offer.call(arguments, call_id)
-    if not result.success:
-        raise ToolException(failure_text(result))
-    return _content(result, call_id, offer.spec.name)
+def _answering(offer: Offer) -> Answer:
+    async def answer(arguments: Any, call_id: str | None) -> Any:
+        config = ensure_config()
+        callbacks = config.get("callbacks")
+        if getattr(callbacks, "handlers", callbacks):
+            result = await offer.told(arguments, partial(_dispatch, offer.name, config), call_id)
+        else:
+            result = await offer.call(arguments, call_id)
+        if not result.success:
+            raise ToolException(failure_text(result))
+        return _content(result, call_id, offer.spec.name)
+
+    return answer
 
 
 async def _dispatch(tool: str, config: RunnableConfig, event: ToolEvent) -> None:
@@ -158,7 +161,7 @@ _SYNC = frozenset({BaseTool._arun, StructuredTool._arun})  # noqa: SLF001
 
 def _injected(tool: BaseTool) -> str:
     """What LangChain would fill in: the parameters that it hides from models."""
-    hidden = set(tool._injected_args_keys)  # noqa: SLF001 - no public name tells them
+    hidden = set(getattr(tool, "_injected_args_keys", ()))
     schema, shown = tool.get_input_schema(), tool.tool_call_schema
     if not isinstance(tool.args_schema, dict) and isinstance(shown, type) and issubclass(shown, BaseModel):
         hidden |= set(getattr(schema, "model_fields", ())) - set(shown.model_fields)

@@ -11,7 +11,7 @@ from llama_index.core.base.llms.types import AudioBlock, ContentBlock, DocumentB
 from llama_index.core.tools import AsyncBaseTool, BaseTool, FunctionTool, ToolMetadata, ToolOutput
 from llama_index.core.tools.types import adapt_to_async_tool
 from llama_index.core.workflow import Context, Event
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel, PydanticUserError, create_model
 
 from toolcrib.calling.sync import run_sync
 from toolcrib.core.content import SIMPLE, Audio, File, Image, Part
@@ -22,7 +22,7 @@ from toolcrib.core.progress import ToolEvent
 from toolcrib.core.result import ToolResult
 from toolcrib.core.schema import JsonSchema
 from toolcrib.core.tool import Tool
-from toolcrib.formats.openai import MAX_DESCRIPTION, text_of
+from toolcrib.formats.openai import text_of
 from toolcrib.formats.provider import part_text
 from toolcrib.frameworks.adopted import adopted, is_no_tool, part_of, part_of_url, refused
 from toolcrib.frameworks.offer import Offer, failure_text, media_of
@@ -73,12 +73,9 @@ def export(offered: Callable[[], list[Offer]]) -> list[FunctionTool]:
 
 
 def _metadata(offer: Offer) -> ToolMetadata:
-    description = offer.description
-    if len(description) > MAX_DESCRIPTION:  # it refuses longer ones
-        description = f"{description[: MAX_DESCRIPTION - 3]}..."
     return ToolMetadata(
         name=offer.name,
-        description=description,
+        description=offer.short_description,
         fn_schema=_model(offer.name, offer.parameters),
         return_direct=offer.spec.is_terminal,
     )
@@ -148,12 +145,17 @@ def _adopted(given: Any) -> Tool:
     name = metadata.get_name()
     if isinstance(given, FunctionTool) and given.requires_context:
         raise refused(name, _NAME, "wants the context of a workflow, which there is none of here")
+    try:
+        parameters = metadata.get_parameters_dict()
+    except PydanticUserError as error:
+        reason, _, _ = str(error).partition(";")
+        raise refused(name, _NAME, f"has no schema: {reason}") from error
     blocks = isinstance(given, FunctionTool) and not iscoroutinefunction(given.real_fn)
     call = _blocking(name, given) if blocks else _awaiting(name, adapt_to_async_tool(given))
     return adopted(
         name,
         metadata.description,
-        metadata.get_parameters_dict(),
+        parameters,
         call,
         is_terminal=metadata.return_direct or None,
     )

@@ -18,7 +18,7 @@ from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.formats.naming import exported_names
 from toolcrib.formats.nulls import without_nulls
-from toolcrib.formats.openai import NAMES
+from toolcrib.formats.openai import FORBIDDEN_AT_THE_TOP, NAMES, short_description
 from toolcrib.formats.schemas import object_schema
 
 Run = Callable[[str, Mapping[str, Any], ToolContext], Coroutine[Any, Any, ToolResult]]
@@ -33,13 +33,14 @@ class Offer:
     name: str
     """As every provider takes it."""
     parameters: JsonSchema
-    """Its own copy."""
+    """Its own copy, without what providers refuse at the top of a schema."""
     run: Run
     context: ToolContext = NO_CONTEXT
 
     @property
-    def description(self) -> str:
-        return self.spec.description
+    def short_description(self) -> str:
+        """Cut to what OpenAI takes, for a framework that hands it over as it is."""
+        return short_description(self.spec)
 
     def call(self, arguments: Mapping[str, Any], call_id: str | None = None) -> Coroutine[Any, Any, ToolResult]:
         """Never raises; cancelling it cancels the tool. A null that stands for "not given" is none here."""
@@ -72,7 +73,7 @@ def offers(tools: Iterable[Tool], run: Run, framework: str, context: ToolContext
     specs = [tool.spec for tool in tools]
     names = exported_names(specs, NAMES, framework)
     return [
-        Offer(spec, name, object_schema(spec, [], framework), run, context)
+        Offer(spec, name, object_schema(spec, [], framework, FORBIDDEN_AT_THE_TOP), run, context)
         for spec, name in zip(specs, names, strict=True)
     ]
 

@@ -38,7 +38,7 @@ def export(offered: Callable[[], list[Offer]]) -> list[FunctionTool]:
     return [
         FunctionTool(
             name=offer.name,
-            description=offer.description,
+            description=offer.short_description,
             params_json_schema=offer.parameters,
             on_invoke_tool=partial(_invoke, offer),
             strict_json_schema=_is_strict(offer.parameters),

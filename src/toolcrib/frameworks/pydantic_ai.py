@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from inspect import isawaitable
 from typing import Any
@@ -40,10 +40,10 @@ _ANY_OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema()))
 class ToolProgressEvent(CustomEvent):
     """What a tool tells while it runs, in the stream of events of the agent's run."""
 
-    kind_of_event: str
+    kind: str
     fraction: float | None = None
     message: str = ""
-    item: Any = field(default=None)
+    item: Any = None
 
 
 class ToolcribToolset(AbstractToolset[Any]):
@@ -61,7 +61,11 @@ class ToolcribToolset(AbstractToolset[Any]):
         return {offer.name: _OfferedTool.of(offer, self, ctx.max_retries) for offer in self._offered()}
 
     async def call_tool(
-        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+        self,
+        name: str,  # noqa: ARG002
+        tool_args: dict[str, Any],
+        ctx: RunContext[Any],
+        tool: ToolsetTool[Any],
     ) -> Any:
         assert isinstance(tool, _OfferedTool)
         result = await tool.offer.told(tool_args, partial(_emit, ctx), ctx.tool_call_id)
@@ -80,7 +84,7 @@ class _OfferedTool(ToolsetTool[Any]):
     def of(cls, offer: Offer, toolset: AbstractToolset[Any], max_retries: int) -> _OfferedTool:
         definition = ToolDefinition(
             name=offer.name,
-            description=offer.description,
+            description=offer.spec.description,
             parameters_json_schema=offer.parameters,
             return_schema=dict(offer.spec.returns) if offer.spec.returns else None,
             metadata={"tags": list(offer.spec.tags)} if offer.spec.tags else None,
@@ -97,9 +101,7 @@ def export(offered: Callable[[], list[Offer]], id: str | None = None) -> Toolcri
 
 async def _emit(ctx: RunContext[Any], event: ToolEvent) -> None:
     await ctx.emit(
-        ToolProgressEvent(
-            kind_of_event=event.kind, fraction=event.fraction, message=event.message, item=as_json(event.item)
-        )
+        ToolProgressEvent(kind=event.kind, fraction=event.fraction, message=event.message, item=as_json(event.item))
     )
 
 
@@ -221,7 +223,8 @@ def _failed(name: str, reason: str, *, retryable: bool = False) -> ToolResult:
 
 def _value(output: Any) -> Any:
     if isinstance(output, ToolReturn):
-        output = output.return_value
+        more = [output.content] if isinstance(output.content, str) else output.content or []
+        output = [output.return_value, *more] if more else output.return_value
     if isinstance(output, list | tuple):
         return [_part(each) for each in output]
     return _part(output)
