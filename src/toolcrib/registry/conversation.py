@@ -16,12 +16,16 @@ from toolcrib.formats.provider import arguments_of
 from toolcrib.formats.table import format_named, provider_named
 
 Execute = Callable[[str, Mapping[str, Any], ToolContext], Coroutine[Any, Any, ToolResult]]
+Refuse = Callable[[Asked, ToolcribError], ToolResult]
 
 
 class Conversation:
-    """Answers calls in ``format`` with ``tools``; ``execute`` never raises."""
+    """Answers calls in ``format`` with ``tools``; ``execute`` never raises.
 
-    __slots__ = ("_context", "_execute", "_format", "_provider", "_title", "_tools")
+    ``refuse`` makes the result of what a model asks for that does not come to a call.
+    """
+
+    __slots__ = ("_context", "_execute", "_format", "_provider", "_title", "_tools", "refuse")
 
     def __init__(self, format: str, tools: Mapping[str, Tool], execute: Execute, context: ToolContext) -> None:
         self._format = format
@@ -30,14 +34,11 @@ class Conversation:
         self._tools = tools
         self._execute = execute
         self._context = context
+        self.refuse: Refuse = _refused
 
     def read(self, call: Any) -> Asked:
         """A call as it came; whatever is wrong with it is told when it is answered."""
         return self._provider.read_call(call) if type(call) is dict else read_call(self._format, call)
-
-    def refuse(self, asked: Asked, error: ToolcribError) -> ToolResult:  # noqa: ARG002 - for who keeps what was asked
-        """The result of what does not come to a call."""
-        return ToolResult.of_error(error)
 
     async def answer(self, asked: Asked) -> dict[str, Any]:
         [answer] = await self.answer_all([asked], 1)
@@ -82,6 +83,10 @@ class Conversation:
             render(asked[2], ToolResult.of_error(_ended_its_task(asked)), asked[0], []) if answer is None else answer
             for asked, answer in zip(calls, answers, strict=True)
         ]
+
+
+def _refused(_asked: Asked, error: ToolcribError) -> ToolResult:
+    return ToolResult.of_error(error)
 
 
 def _ids_given_before(calls: Sequence[Asked]) -> set[int]:

@@ -18,7 +18,7 @@ from toolcrib.formats import Asked
 from toolcrib.formats.jsonable import copied
 from toolcrib.formats.provider import arguments_of
 from toolcrib.registry import ToolRegistry
-from toolcrib.registry.conversation import Conversation, Execute
+from toolcrib.registry.conversation import Conversation
 
 
 @dataclass(slots=True)
@@ -59,8 +59,19 @@ class RecordingRegistry(ToolRegistry):
         return [each.result for each in self.calls if each.name == name and each.result is not None]
 
     def _conversation(self, format: str, context: ToolContext, timeout_seconds: float | None) -> Conversation:
-        execute = self._calls.execute if timeout_seconds is None else partial(self._execute_within, timeout_seconds)
-        return _RecordedConversation(format, self._tools, execute, context, self.calls)
+        conversation = super()._conversation(format, context, timeout_seconds)
+        conversation.refuse = partial(self._refuse, format, context)
+        return conversation
+
+    def _refuse(self, format: str, context: ToolContext, asked: Asked, error: ToolcribError) -> ToolResult:
+        """Keep what a model asked for that does not come to a call."""
+        try:
+            arguments: Any = arguments_of(asked, format)
+        except ToolcribError:
+            arguments = asked.arguments
+        result = ToolResult.of_error(error)
+        self.calls.append(RecordedCall(asked.exported_name, arguments, context, result))
+        return result
 
 
 def _answering(tool: Tool, answer: Any) -> Tool:
@@ -92,29 +103,3 @@ def _recording(calls: Calls, kept: list[RecordedCall]) -> Calls:
         calls.resolve, calls.highest_safety_level, calls.approve, calls.authoriser, calls.recorder, calls.layers,
         calls.remote, kept=kept,
     )  # fmt: skip
-
-
-class _RecordedConversation(Conversation):
-    """Also keeps what a model asked for that does not come to a call."""
-
-    __slots__ = ("_kept",)
-
-    def __init__(
-        self,
-        format: str,
-        tools: Mapping[str, Tool],
-        execute: Execute,
-        context: ToolContext,
-        kept: list[RecordedCall],
-    ) -> None:
-        super().__init__(format, tools, execute, context)
-        self._kept = kept
-
-    def refuse(self, asked: Asked, error: ToolcribError) -> ToolResult:
-        result = super().refuse(asked, error)
-        try:
-            arguments: Any = arguments_of(asked, self._title)
-        except ToolcribError:
-            arguments = asked.arguments
-        self._kept.append(RecordedCall(asked.exported_name, arguments, self._context, result))
-        return result
