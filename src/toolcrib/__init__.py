@@ -1,4 +1,7 @@
-"""Toolcrib: define, find, stack, hand over, run and govern the tools of AI agents."""
+"""Toolcrib: define, find, stack, hand over, run and govern the tools of AI agents.
+
+To pytest, whose plugin comes along: PYTEST_DONT_REWRITE. It would warn whoever calls it after an import of this.
+"""
 
 import importlib
 from typing import TYPE_CHECKING, Any

@@ -93,7 +93,7 @@ def with_their_search(format: str, body: dict[str, Any], response: dict[str, Any
             {"type": "tool_search_tool_result", "tool_use_id": "s_1", "content": result},
         ]
         return response | {"content": [*search, *response["content"]]}
-    how = {"execution": "server", "call_id": None, "status": "completed"}
+    how: dict[str, Any] = {"execution": "server", "call_id": None, "status": "completed"}
     search = [
         {"type": "tool_search_call", "id": "ts_1", "arguments": {"paths": ["city"]}, **how},
         {"type": "tool_search_output", "id": "to_1", "tools": [], **how},

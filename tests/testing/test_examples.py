@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from toolcrib import SafetyLevel, ToolNotFoundError, ToolRegistry, ToolValidationError, tool
+from toolcrib import SafetyLevel, ToolNotFoundError, ToolRegistry, ToolSpec, ToolValidationError, tool
 from toolcrib.testing import run_examples
 from toolcrib.testing.finding import find_registries
 
@@ -70,7 +71,12 @@ async def test_only_tools_that_are_named_and_allowed() -> None:
 
 async def test_nobody_is_asked_for_approval() -> None:
     asked: list[str] = []
-    registry = ToolRegistry([wipe], approve=lambda spec, arguments: not asked.append(spec.name))
+
+    def approve(spec: ToolSpec, arguments: Any) -> bool:
+        asked.append(spec.name)
+        return True
+
+    registry = ToolRegistry([wipe], approve=approve)
     [outcome] = await run_examples(registry)
     assert (outcome.verdict, asked) == ("skipped", [])
 
@@ -125,7 +131,7 @@ number = 3
 
 
 @pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "found_tools.py").write_text(MODULE)

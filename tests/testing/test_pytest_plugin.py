@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import toolcrib
+import toolcrib.testing
 
 ROOT = Path(__file__).parents[2]
 TOOLS = '''
@@ -103,6 +104,8 @@ def test_a_module_that_is_not_there_is_one_sentence(pytest_there: Pytest) -> Non
     assert status == 2
     assert "'my_tolls' cannot be imported: ModuleNotFoundError: No module named 'my_tolls'" in out
     assert "Traceback" not in out and "INTERNALERROR" not in out
+    status, out = pytest_there("--toolcrib-examples", "my_tools", ini="toolcrib_tolerance = little\n")
+    assert status == 2 and "a tolerance is a number from 0, such as 1e-9, not 'little'" in out
 
 
 FIXTURES = """
@@ -147,6 +150,14 @@ def test_the_fixtures(pytest_there: Pytest, tmp_path: Path) -> None:
     assert "turns left: 1 of 1>: the test ended before the model had said all of it" in out
     assert "a: 2 is expected, 1 came" in out
     assert "expecting.py" not in out, "a failure shows the test, not our code"
+
+
+def test_every_public_name_is_there() -> None:
+    for name in toolcrib.testing.__all__:
+        assert getattr(toolcrib.testing, name) is not None
+        assert name in dir(toolcrib.testing)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = toolcrib.testing.nothing
 
 
 NEW = """

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, TypeGuard
 
-from toolcrib.core.errors import shown
+from toolcrib.core.errors import ToolValidationError, shown
 from toolcrib.core.json import same
 
 _MOST_TOLD = 20
@@ -41,6 +41,17 @@ def differences(expected: Any, came: Any, tolerance: float = 0.0) -> list[str]:
     ``tolerance``, of them or of 1, whichever is more.
     """
     return list(islice(_differences(expected, came, tolerance, ""), _MOST_TOLD))
+
+
+def tolerance_of(text: str) -> float:
+    """A tolerance that somebody has written down; ToolValidationError if it is none."""
+    try:
+        tolerance = float(text)
+    except ValueError:
+        tolerance = -1.0
+    if not 0 <= tolerance < math.inf:
+        raise ToolValidationError(f"a tolerance is a number from 0, such as 1e-9, not {text!r:.60}")
+    return tolerance
 
 
 def _differences(expected: Any, came: Any, tolerance: float, place: str) -> Iterator[str]:

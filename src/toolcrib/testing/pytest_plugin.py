@@ -47,20 +47,22 @@ class ToolModule(pytest.Collector):
 
     def collect(self) -> Iterator[pytest.Item]:
         from toolcrib.core.errors import ToolcribError
+        from toolcrib.testing.comparing import tolerance_of
         from toolcrib.testing.examples import Examined, numbered
         from toolcrib.testing.finding import find_registries
 
         allow = [*(self.config.getoption("--toolcrib-allow") or ()), *self.config.getini("toolcrib_allow")]
         try:
             registries = find_registries(self.name, self.config.invocation_params.dir)
+            tolerance = tolerance_of(self.config.getini("toolcrib_tolerance"))
         except ToolcribError as error:
             raise self.CollectError(str(error)) from None
         for registry in registries:
             examined = Examined(registry, allow)
             for tool in registry:
                 for number, example in numbered(tool.spec):
-                    about = {"examined": examined, "spec": tool.spec, "example": (number, example)}
-                    yield Example.from_parent(self, name=f"{tool.name}[{number}]", **about)
+                    about = {"spec": tool.spec, "example": (number, example), "tolerance": tolerance}
+                    yield Example.from_parent(self, name=f"{tool.name}[{number}]", examined=examined, **about)
 
 
 class ExampleFailedError(AssertionError):
@@ -70,8 +72,17 @@ class ExampleFailedError(AssertionError):
 class Example(pytest.Item):
     """One example of a tool."""
 
-    def __init__(self, *, examined: Examined, spec: ToolSpec, example: tuple[int, ToolExample], **more: Any) -> None:
+    def __init__(
+        self,
+        *,
+        examined: Examined,
+        spec: ToolSpec,
+        example: tuple[int, ToolExample],
+        tolerance: float,
+        **more: Any,
+    ) -> None:
         super().__init__(**more)
+        self._tolerance = tolerance
         self._examined = examined
         self._spec = spec
         self._example = example
@@ -80,8 +91,7 @@ class Example(pytest.Item):
         from toolcrib.calling.sync import run_sync
         from toolcrib.testing.examples import Verdict, run_example
 
-        tolerance = float(self.config.getini("toolcrib_tolerance"))
-        outcome = run_sync(run_example(self._examined.execute, self._spec, *self._example, tolerance))
+        outcome = run_sync(run_example(self._examined.execute, self._spec, *self._example, self._tolerance))
         if outcome.verdict is Verdict.SKIPPED:
             pytest.skip(outcome.reason)
         if outcome.verdict is Verdict.FAILED:

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,9 +37,8 @@ registry = ToolRegistry([add])
 
 
 @pytest.fixture
-def module(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def module(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(sys, "path", sys.path.copy())
-    monkeypatch.setattr(sys, "modules", sys.modules)
     path = home / "examined_tools.py"
     path.write_text(TOOLS)
     yield path
