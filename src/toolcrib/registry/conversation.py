@@ -111,10 +111,8 @@ class Conversation:
         if name and name not in self._tools:
             with suppress(ToolcribError):
                 name = tool_called(self._tools, self._format, name)
-        known = self._tools.get(name)
-        return self._calls.refuse(
-            None if known is None else known.spec, name, error, self._context.asked_as(asked.call_id)
-        )
+        context = self._context.asked_as(asked.call_id)
+        return self._calls.refuse(self._tools.get(name), name, error, context)
 
 
 def _ids_given_before(calls: Sequence[Asked]) -> set[int]:
