@@ -11,7 +11,7 @@ import inspect
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,7 @@ from toolcrib.core.errors import (
     DeniedError,
     InvalidArgumentsError,
     ToolcribError,
+    ToolNotFoundError,
 )
 from toolcrib.core.result import Ran, ToolResult
 from toolcrib.core.roles import Principal
@@ -93,8 +94,6 @@ class Calls:
                 )
             tool = self.resolve(name) if not self.remote else await in_thread(READS, self.resolve, name)
             spec = tool.spec
-            if observing is not None:
-                observing.call.spec = spec
             governed = self.authoriser is not None or context.limits is not None
             above = spec.safety_level.rank > self.highest_safety_level.rank
             if (governed or above) and not isinstance(tool, Unguarded):
@@ -112,8 +111,7 @@ class Calls:
         except ToolcribError as error:
             result = ToolResult.of_error(error)
         except BaseException as error:
-            seconds = time.perf_counter() - started
-            return await self._broken(error, observing, name, name if tool else None, seconds, attempt)
+            return await self._broken(error, observing, name, tool, time.perf_counter() - started, attempt)
         metadata = result.metadata
         metadata["tool"] = name
         ended = time.perf_counter()
@@ -121,7 +119,7 @@ class Calls:
         if result.success and observing is None and self.usage is not None:
             self.usage.went_well(name, ended, ended - started)
         else:
-            self._tell(observing, name if tool else None, ended - started, result)
+            self._tell(observing, name, tool, ended - started, result)
         outcome, detail = _DONE if result.success else _outcome(result)
         if attempt is not None and (waiting := self._end(attempt, outcome, detail)):
             await waiting
@@ -132,13 +130,13 @@ class Calls:
         error: BaseException,
         observing: Observing | None,
         name: str,
-        known: str | None,
+        tool: Tool | Unbound | None,
         seconds: float,
         attempt: list[AuditEvent] | None,
     ) -> ToolResult:
         """The answer if a port or our own machinery broke; what is no error, such as a cancellation, goes through."""
         result = ToolResult.of_error(UNEXPECTED) if isinstance(error, Exception) else None
-        self._tell(observing, known, seconds, result, error)
+        self._tell(observing, name, tool, seconds, result, error)
         if attempt is not None and (waiting := self._end(attempt, "crashed", type(error).__name__)):
             await waiting
         if result is None:
@@ -147,32 +145,38 @@ class Calls:
         return result
 
     def refuse(
-        self, spec: ToolSpec | None, name: str, given: Any, error: ToolcribError, context: ToolContext
+        self, tool: Tool | None, name: str, given: Any, error: ToolcribError, context: ToolContext
     ) -> ToolResult:
         """What the caller of a tool is told whose call cannot be made; those who are told of calls hear of it."""
         result = ToolResult.of_error(error)
         observing = Observing(self.observers, name, given, context) if self.observers else None
-        if observing is not None:
-            observing.call.spec = spec
-        self._tell(observing, None if spec is None else spec.name, 0.0, result)
+        self._tell(observing, name, tool, 0.0, result)
         return result
 
     def _tell(
         self,
         observing: Observing | None,
-        known: str | None,
+        name: str,
+        tool: Tool | Unbound | None,
         seconds: float,
         result: ToolResult | None,
         ended_by: BaseException | None = None,
     ) -> None:
-        """That a call has ended. ``known`` is the tool's name if there is such a tool."""
+        """That a call has ended, to those who are told of more than a success, or of more than its time."""
+        if observing is None and self.usage is None:
+            return
+        code = error_type(result, ended_by)
+        if tool is None and code != ToolNotFoundError.code and not self.remote:
+            with suppress(Exception):  # what was wrong came before it was asked for
+                tool = self.resolve(name)
         if self.usage is not None:
-            code, now = error_type(result, ended_by), time.perf_counter()
+            known, now = None if tool is None else tool.spec.name, time.perf_counter()
             if code or known is None:
                 self.usage.failed(known, code, now, seconds)
             else:
                 self.usage.went_well(known, now, seconds)
         if observing is not None:
+            observing.call.spec = None if tool is None else tool.spec
             observing.end(seconds, result, ended_by)
 
     @asynccontextmanager

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 from collections.abc import Callable
 
 from toolcrib.core.logs import TOOLS, logger_of
+
+_TRACEBACKS = logging.Formatter()
 
 
 class _Sender(logging.Handler):
@@ -18,12 +19,10 @@ class _Sender(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            plain = copy.copy(record)
-            plain.msg, plain.args = record.getMessage(), None
+            told = {**record.__dict__, "msg": record.getMessage(), "args": None}
             if record.exc_info:
-                plain.exc_text = logging.Formatter().formatException(record.exc_info)
-                plain.exc_info = None
-            self._send(plain)
+                told |= {"exc_text": _TRACEBACKS.formatException(record.exc_info), "exc_info": None}
+            self._send(logging.makeLogRecord(told))
         except Exception:  # such as an extra that cannot be pickled: said on the standard error, as logging does
             self.handleError(record)
 
@@ -31,7 +30,10 @@ class _Sender(logging.Handler):
 def send_logs(send: Callable[[logging.LogRecord], None], tool: str, level: int) -> None:
     """From now on, records of tools go to ``send`` and nowhere else; the tool's own from ``level`` on."""
     tools = logging.getLogger(TOOLS)
-    tools.handlers, tools.propagate = [_Sender(send)], False
+    for handler in tools.handlers[:]:
+        tools.removeHandler(handler)
+    tools.addHandler(_Sender(send))
+    tools.propagate = False
     logger_of(tool).setLevel(level)
 
 

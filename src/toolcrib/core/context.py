@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, Self
 
 from toolcrib.core.errors import InvalidArgumentsError
@@ -65,12 +66,12 @@ class ToolContext:
         return self._with("call_id", call_id)
 
     def _with(self, field: str, value: Any) -> Self:
-        """What ``replace`` does at a third of its price: each call of a tool that takes its context passes here."""
+        """What ``replace`` does, for less: each call of a tool that takes its context passes here."""
         if type(self) is not ToolContext:
             return replace(self, **{field: value})
         copy = object.__new__(type(self))
-        for get, put in _copied:
-            put(copy, get(self))
+        for put, known in zip(_puts, _known(self), strict=False):
+            put(copy, known)
         _members[field].__set__(copy, value)
         return copy
 
@@ -87,5 +88,6 @@ class ToolContext:
 
 
 _members = {name: getattr(ToolContext, name) for name in ToolContext.__slots__}
-_copied = tuple((member.__get__, member.__set__) for member in _members.values())
+_puts = tuple(member.__set__ for member in _members.values())
+_known = attrgetter(*_members)
 NO_CONTEXT = ToolContext()

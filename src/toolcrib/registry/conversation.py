@@ -119,9 +119,8 @@ class Conversation:
         if name and name not in self._tools:
             with suppress(ToolcribError):
                 name = tool_called(self._tools, self._format, name)
-        known = self._tools.get(name)
         context = self._context.asked_as(asked.call_id)
-        return self._calls.refuse(None if known is None else known.spec, name, self._given(asked), error, context)
+        return self._calls.refuse(self._tools.get(name), name, self._given(asked), error, context)
 
     def _given(self, asked: Asked) -> Any:
         """What the model gave, as it is read if it can be."""
