@@ -408,6 +408,14 @@ def test_without_an_event_loop(registry: ToolRegistry) -> None:
     assert registry.execute_sync("call_tool", {"name": "weather", "arguments": {"city": "a"}}).data == "rain"
 
 
+async def test_through_a_framework_the_model_reads_the_same(registry: ToolRegistry) -> None:
+    registry.register_many([registry.search_tool(), registry.call_tool()])
+    by_name = {one.name: one for one in registry.to_langchain_tools()}
+    call = {"type": "tool_call", "id": "c1", "name": "search_tools", "args": {"query": "cut"}}
+    assert (await by_name["search_tools"].ainvoke(call)).content == "image.crop(path: str) - Cut a picture."
+    assert await by_name["call_tool"].ainvoke({"name": "image.crop", "arguments": {"path": "a"}}) == "a cut"
+
+
 # Registries made of others
 
 

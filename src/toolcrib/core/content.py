@@ -87,12 +87,12 @@ class Link:
 class ToolReferences:
     """Tools that a search found. As JSON it is its ``text``, which tells of them where a provider has no references."""
 
-    tools: tuple[ToolSpec, ...]
+    tools: tuple[ToolSpec, ...] = field(repr=False)
     text: str
     type: Literal["tool_references"] = field(default="tool_references", init=False)
 
     @model_serializer
-    def _as_text(self) -> str:
+    def __str__(self) -> str:
         return self.text
 
 

@@ -8,6 +8,8 @@ authorised, approved, validated, goes through the layers, has its own deadline a
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections import ChainMap
 from collections.abc import AsyncIterator, Collection, Coroutine, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -36,6 +38,7 @@ class ToolSearch:
     _calls: Calls
     _tools: dict[str, Tool]
     _offered: dict[str, Tool]
+    _lock: threading.RLock
 
     if TYPE_CHECKING:
 
@@ -71,9 +74,10 @@ class ToolSearch:
     def _offer(self, names: Collection[str]) -> None:
         """From now on calls of the search are answered: it was handed over. What is registered stays as it is."""
         made = {SEARCH_TOOLS: self.search_tool, CALL_TOOL: self.call_tool}
-        missing = [name for name in made if name in names and name not in self._tools and name not in self._offered]
-        if missing:
-            self._offered = {**self._offered, **{name: made[name]() for name in missing}}
+        with self._lock:
+            missing = [name for name in made if name in names and name not in ChainMap(self._tools, self._offered)]
+            if missing:
+                self._offered = {**self._offered, **{name: made[name]() for name in missing}}
 
     def _resolve(self, name: str) -> Tool:
         """The tool that a call means."""
