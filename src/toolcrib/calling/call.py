@@ -18,7 +18,9 @@ from typing import Any
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.blocking import HOUSEKEEPING, OUTSIDE, READS, ask, in_thread
 from toolcrib.calling.layers import Layer, stacked
+from toolcrib.calling.observing import Observer, Observing, error_type
 from toolcrib.calling.recording import Recorder, Targets, outcome_of, with_rule
+from toolcrib.calling.usage import UsageCounter
 from toolcrib.core.context import NO_CONTEXT, ToolContext
 from toolcrib.core.errors import (
     UNEXPECTED,
@@ -37,6 +39,7 @@ from toolcrib.ports import AuditEvent, Outcome
 Approve = Callable[[ToolSpec, Mapping[str, Any]], bool | Awaitable[bool]]
 Arguments = Mapping[str, Any] | Callable[[ToolSpec], Mapping[str, Any]] | None
 """What a tool is called with, or what makes it once the tool is known and allowed: words are typed by its schema."""
+_DONE: tuple[Outcome, str] = ("done", "")
 _log = logging.getLogger("toolcrib")
 
 
@@ -59,7 +62,8 @@ class Calls:
     """Calls of the tools that ``resolve`` knows by name; ``remote`` says that resolving leaves the process.
 
     What lies above ``highest_safety_level`` needs approval: ``approve(spec, arguments)`` is asked, and if there is
-    nobody to ask the call is refused. ``layers`` wrap the run, the first of them outermost.
+    nobody to ask the call is refused. ``layers`` wrap the run, the first of them outermost. ``observers`` are told of
+    every call and ``usage`` counts it, also if it is refused.
     """
 
     resolve: Callable[[str], Tool | Unbound]
@@ -69,6 +73,8 @@ class Calls:
     recorder: Recorder | None = None
     layers: tuple[Layer, ...] = ()
     remote: bool = False
+    observers: tuple[Observer, ...] = ()
+    usage: UsageCounter | None = None
     _layered: Runner | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -76,45 +82,98 @@ class Calls:
 
     async def execute(self, name: str, arguments: Arguments, context: ToolContext = NO_CONTEXT) -> ToolResult:
         started = time.perf_counter()
-        recorder, attempt = self.recorder, None
+        recorder, attempt, tool = self.recorder, None, None
+        observing = Observing(self.observers, name, arguments, context) if self.observers else None
         try:
             if recorder is not None:
-                if recorder.remote:
-                    attempt = await in_thread(HOUSEKEEPING, recorder.begin, ((name, "run"),), context.principal)
-                else:
-                    attempt = recorder.begin(((name, "run"),), context.principal)
+                attempt = (
+                    await in_thread(HOUSEKEEPING, recorder.begin, ((name, "run"),), context.principal)
+                    if recorder.remote
+                    else recorder.begin(((name, "run"),), context.principal)
+                )
             tool = self.resolve(name) if not self.remote else await in_thread(READS, self.resolve, name)
+            spec = tool.spec
+            if observing is not None:
+                observing.call.spec = spec
             governed = self.authoriser is not None or context.limits is not None
-            above = tool.spec.safety_level.rank > self.highest_safety_level.rank
+            above = spec.safety_level.rank > self.highest_safety_level.rank
             if (governed or above) and not isinstance(tool, Unguarded):
-                await self._admit(tool.spec, arguments, context)
+                await self._admit(spec, arguments, context)
             if isinstance(tool, Unbound):
                 raise tool.reason
-            checked = tool.validate(arguments(tool.spec) if callable(arguments) else arguments)
+            checked = tool.validate(arguments(spec) if callable(arguments) else arguments)
+            if observing is not None:
+                observing.call.arguments = checked
             value = await (self._layered or tool.runner)(tool, checked, context)
             result = value if isinstance(value, ToolResult) else ToolResult.of(value)
             tool.check_output(value.value if type(value) is Ran else value)
-            if tool.spec.is_terminal:
+            if spec.is_terminal:
                 result.metadata["is_terminal"] = True
         except ToolcribError as error:
             result = ToolResult.of_error(error)
         except BaseException as error:
-            if attempt is not None and (waiting := self._end(attempt, "crashed", type(error).__name__)):
-                await waiting
-            if not isinstance(error, Exception):
-                raise
-            # A port or our own machinery broke: the caller still gets an answer.
-            _log.exception("the call of tool %r broke", name)
-            return ToolResult.of_error(UNEXPECTED)
+            seconds = time.perf_counter() - started
+            return await self._broken(error, observing, name, name if tool else None, seconds, attempt)
         metadata = result.metadata
         metadata["tool"] = name
-        metadata["duration_ms"] = (time.perf_counter() - started) * 1000
-        if attempt is not None:
-            outcome = outcome_of(None if result.success else result.error_code or "")
-            detail = with_rule(result.error_code or "", metadata.get("rule", "")) if result.error_code else ""
-            if waiting := self._end(attempt, outcome, detail):
-                await waiting
+        ended = time.perf_counter()
+        metadata["duration_ms"] = (ended - started) * 1000
+        if result.success and observing is None and self.usage is not None:
+            self.usage.went_well(name, ended, ended - started)
+        else:
+            self._tell(observing, name if tool else None, ended - started, result)
+        outcome, detail = _DONE if result.success else _outcome(result)
+        if attempt is not None and (waiting := self._end(attempt, outcome, detail)):
+            await waiting
         return result
+
+    async def _broken(
+        self,
+        error: BaseException,
+        observing: Observing | None,
+        name: str,
+        known: str | None,
+        seconds: float,
+        attempt: list[AuditEvent] | None,
+    ) -> ToolResult:
+        """The answer if a port or our own machinery broke; what is no error, such as a cancellation, goes through."""
+        result = ToolResult.of_error(UNEXPECTED) if isinstance(error, Exception) else None
+        self._tell(observing, known, seconds, result, error)
+        if attempt is not None and (waiting := self._end(attempt, "crashed", type(error).__name__)):
+            await waiting
+        if result is None:
+            raise error
+        _log.error("the call of tool %r broke", name, exc_info=error)
+        return result
+
+    def refuse(
+        self, spec: ToolSpec | None, name: str, given: Any, error: ToolcribError, context: ToolContext
+    ) -> ToolResult:
+        """What the caller of a tool is told whose call cannot be made; those who are told of calls hear of it."""
+        result = ToolResult.of_error(error)
+        observing = Observing(self.observers, name, given, context) if self.observers else None
+        if observing is not None:
+            observing.call.spec = spec
+        self._tell(observing, None if spec is None else spec.name, 0.0, result)
+        return result
+
+    def _tell(
+        self,
+        observing: Observing | None,
+        known: str | None,
+        seconds: float,
+        result: ToolResult | None,
+        ended_by: BaseException | None = None,
+    ) -> None:
+        """That a call has ended. ``known`` is the tool's name if there is such a tool."""
+        if self.usage is not None:
+            code, now = error_type(result, ended_by), time.perf_counter()
+            if code or known is None:
+                self.usage.failed(known, code, now, seconds)
+            else:
+                self.usage.went_well(known, now, seconds)
+        if observing is not None:
+            observing.end(seconds, result, ended_by)
 
     @asynccontextmanager
     async def admitted(self, specs: Sequence[ToolSpec], context: ToolContext = NO_CONTEXT) -> AsyncIterator[None]:
@@ -192,3 +251,9 @@ class Calls:
             ) from error
         if approved is not True:
             raise ApprovalRequiredError(f"{above}, and was not approved", rule="safety_level")
+
+
+def _outcome(result: ToolResult) -> tuple[Outcome, str]:
+    """What goes on record of a call that did not go well."""
+    code = result.error_code or ""
+    return outcome_of(code), with_rule(code, result.metadata.get("rule", "")) if code else ""

@@ -151,5 +151,14 @@ def media(data: bytes, name: str = "") -> Image | Audio | File:
     return File(data, _known(_FILES, data) or "application/octet-stream", name)
 
 
+def told_media(value: Any) -> Any:
+    """A tool's value with the bytes in it, if it is such or a list of them, as what they are."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return media(bytes(value))
+    if isinstance(value, list | tuple) and any(isinstance(item, bytes | bytearray | memoryview) for item in value):
+        return [told_media(item) for item in value]
+    return value
+
+
 def _known(kinds: dict[bytes, str], data: bytes) -> str:
     return next((media_type for mark, media_type in kinds.items() if data.startswith(mark)), "")

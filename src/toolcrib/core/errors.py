@@ -24,6 +24,9 @@
     ├── InvalidOutputError                  the tool returned what its schema forbids
     ├── ToolBusyError                       too many calls of the tool are still running
     ├── RateLimitedError                    too many calls or requests in too short a time
+    ├── RepeatedCallError                   the same call again and again
+    ├── BudgetSpentError                    an agent's run has used up what it was given
+    ├── LayerFailedError                    a layer around the call broke; the tool did not
     ├── IncompatibleError                   tools that do not fit together
     ├── ConflictError                       somebody else changed it first
     │   └── ToolInUseError                  others name the tool, so it stays
@@ -36,6 +39,7 @@
         │   ├── StorageRefusedError         ... it does not take our keys
         │   └── StoreEntryError             ... something in it is wrong
         ├── PolicyUnavailableError          ... the policy service
+        ├── CircuitOpenError                ... the tool, which failed so often that it is left alone
         └── OverloadedError                 ... too many others are asking
 
 Each class has a stable ``code`` for programs, says whether trying again can help, and has the ``answer`` that each door
@@ -98,6 +102,16 @@ class ToolcribError(Exception):
 
     def __str__(self) -> str:
         return self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Back from another process as it was: what ``__init__`` takes is another matter."""
+        return _as_it_was, (type(self), self.args), self.__dict__
+
+
+def _as_it_was(kind: type[ToolcribError], args: tuple[Any, ...]) -> ToolcribError:
+    error = kind.__new__(kind)
+    error.args = args
+    return error
 
 
 class ToolNotFoundError(ToolcribError, KeyError):
@@ -300,6 +314,33 @@ class RateLimitedError(ToolcribError):
         self.facts = {RETRY_AFTER: seconds}
 
 
+class RepeatedCallError(ToolcribError):
+    code = "repeated_call"
+    answer = Answer(409, -32009, Exit.REFUSED, "The same call again and again")
+
+
+class BudgetSpentError(ToolcribError):
+    """``limit`` names what is used up: calls, seconds or tokens."""
+
+    code = "budget_spent"
+    answer = Answer(403, -32003, Exit.REFUSED, "Budget is spent")
+
+    def __init__(self, message: str, *, limit: str, spent: float, of: float) -> None:
+        super().__init__(message)
+        self.facts = {"limit": limit, "spent": spent, "of": of}
+
+
+class LayerFailedError(ToolcribError):
+    """``layer`` says what broke: the tool's code did not, and perhaps it never ran."""
+
+    code = "layer_failed"
+    answer = Answer(500, -32603, Exit.FAILED, "A layer failed")
+
+    def __init__(self, layer: str, tool: str, reason: str) -> None:
+        super().__init__(f"{layer} around the tool {tool!r} failed, the tool itself did not: {reason}")
+        self.tool = tool
+
+
 class IncompatibleError(ToolcribError, ValueError):
     code = "incompatible"
     answer = Answer(409, -32009, Exit.NO, "Tools do not fit together")
@@ -379,6 +420,18 @@ class PolicyUnavailableError(UnavailableError):
     answer = Answer(503, -32011, Exit.REFUSED, "Policy service unavailable")
 
 
+class CircuitOpenError(UnavailableError):
+    """``seconds`` is how long the tool is left alone."""
+
+    code = "circuit_open"
+    answer = Answer(503, -32011, Exit.FAILED, "Tool is left alone after failures")
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+        self.facts = {RETRY_AFTER: seconds}
+
+
 class OverloadedError(UnavailableError):
     code = "overloaded"
     answer = Answer(503, -32011, Exit.FAILED, "Too much is asked at once")
@@ -419,6 +472,11 @@ def shown(value: object) -> str:
 
 UNEXPECTED: Final = ToolcribError("something went wrong in Toolcrib; its log has the reason")
 """What is told of an exception that is not of the tree: a defect, whose text stays in the log."""
+
+
+def can_retry(error: ToolcribError) -> bool:
+    """Whether trying again can help: what is known of this one error counts, else its kind."""
+    return bool(error.facts.get("retryable", error.retryable))
 
 
 def kind_for_code(code: str | None) -> type[ToolcribError] | None:

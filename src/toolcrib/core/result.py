@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolcrib.core.content import told_media
 from toolcrib.core.errors import (
     Answer,
     DeniedError,
@@ -88,8 +89,12 @@ class ToolResult:
         return bool(self.metadata.get("is_terminal"))
 
     def to_json(self) -> dict[str, Any]:
-        """As ``to_dict``, every part a JSON value: one that is none does not cost the others."""
-        return {name: as_json(part) for name, part in self.to_dict().items()}
+        """As ``to_dict``, every part a JSON value: one that is none does not cost the others.
+
+        Images, audio and files are objects with their media type and base64, and so are plain bytes.
+        """
+        told = self.to_dict() | {"data": told_media(self.data)}
+        return {name: as_json(part) for name, part in told.items()}
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -18,7 +18,7 @@ import jsonschema_rs
 
 from toolcrib.core.defaults import applying, filled_in, find_defaults, properties, required_names
 from toolcrib.core.errors import InvalidArgumentsError, InvalidOutputError, InvalidSchemaError, did_you_mean
-from toolcrib.core.json import check_json, is_plain, lookup
+from toolcrib.core.json import check_json, is_finite, is_plain, lookup
 from toolcrib.core.references import with_pointers
 from toolcrib.core.schema_cost import characters, costs, size_and_depth
 from toolcrib.core.schema_patterns import BACKTRACKS, MOST_COMPILED, MOST_STEPS, compiled_size, pattern_steps
@@ -256,14 +256,15 @@ class ArgumentCheck:
         except InvalidSchemaError:
             raise
         except ValueError as error:
-            raise InvalidArgumentsError(
-                f"the arguments of {self._tool!r} are not JSON: {error}", tool=self._tool
-            ) from None
+            raise self._not_json(error) from None
         if not valid:
             self._complain(given)
         if self._absent or self._nested:
             self._fill(given)
         return given
+
+    def _not_json(self, reason: object) -> InvalidArgumentsError:
+        return InvalidArgumentsError(f"the arguments of {self._tool!r} are not JSON: {reason}", tool=self._tool)
 
     def _fill(self, given: dict[str, Any]) -> None:
         for name, value in self._absent.items():
@@ -274,6 +275,8 @@ class ArgumentCheck:
                 given[name] = filled_in(given[name], parts)
 
     def _complain(self, given: dict[str, Any]) -> NoReturn:
+        if not is_finite(given):
+            raise self._not_json("NaN and Infinity are no numbers there")
         # Unknown names first: a misspelt argument also shows up as a missing one.
         try:
             errors = sorted(
@@ -281,6 +284,8 @@ class ArgumentCheck:
             )
         except InvalidSchemaError as error:
             raise InvalidArgumentsError(str(error), tool=self._tool) from None
+        except ValueError as error:  # half of a surrogate pair, which no message can hold
+            raise self._not_json(error) from None
         wrong: dict[str, str] = {}
         for each in errors:
             for argument, complaint in self._explained(each, given):

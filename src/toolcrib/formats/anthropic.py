@@ -9,32 +9,104 @@ from typing import Any
 from toolcrib.core.content import SIMPLE, File, Image, Part, Text, ToolReferences, base64_of, parts_of
 from toolcrib.core.json import as_text
 from toolcrib.core.result import ToolResult
+from toolcrib.core.schema import JsonSchema, compile_schema
 from toolcrib.core.spec import ToolSpec
+from toolcrib.formats.jsonable import copied
 from toolcrib.formats.naming import NameRule
 from toolcrib.formats.provider import Asked, Loss, asked, error_of, part_text, spec_from
-from toolcrib.formats.schemas import object_schema
+from toolcrib.formats.schemas import object_schema, properties_of, required_of
+from toolcrib.formats.strict import ANTHROPIC, not_strict, schemas_in, strict_schema
 
 NAMES = NameRule(r"A-Za-z0-9_\-", 128)
 
 _FORBIDDEN_AT_THE_TOP = ("oneOf", "anyOf", "allOf")
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_PDF = "application/pdf"
 _PARAMETER = re.compile(r"[A-Za-z0-9_.\-]{1,64}")
 
 
+MOST_STRICT = {"strict tools": 20, "optional parameters": 24, "parameters of several types": 16}
+"""In one request, all its strict tools together."""
+
+
 def definition(spec: ToolSpec, name: str, losses: list[Loss]) -> dict[str, Any]:
+    return _definition(spec, name, losses, object_schema(spec, losses, "Anthropic", _FORBIDDEN_AT_THE_TOP))
+
+
+class StrictDefinitions:
+    """The definitions of one request, strict as long as there is room: the first tools are served first."""
+
+    def __init__(self) -> None:
+        self._left = dict(MOST_STRICT)
+
+    def __call__(self, spec: ToolSpec, name: str, losses: list[Loss]) -> dict[str, Any]:
+        found: list[Loss] = []
+        schema = strict_schema(spec, ANTHROPIC, found)
+        if schema is not None and (lacking := self._lacking(schema)):
+            reason = f"with the tools before it there are more than {MOST_STRICT[lacking]} {lacking}"
+            schema, found = None, [not_strict(spec.name, "parameters", reason)]
+        losses += found
+        if schema is None:
+            return definition(spec, name, losses) | {"strict": False}
+        return _definition(spec, name, losses, schema) | {"strict": True}
+
+    def _lacking(self, schema: JsonSchema) -> str | None:
+        """What there is no room for; if there is for everything, the room is taken."""
+        left = dict(self._left)
+        left["strict tools"] -= 1
+        for part in schemas_in(schema):
+            properties = properties_of(part)
+            left["optional parameters"] -= len(properties) - len(required_of(part))
+            left["parameters of several types"] -= sum(
+                "anyOf" in each or isinstance(each.get("type"), list) for each in properties.values()
+            )
+        lacking = next((what for what, room in left.items() if room < 0), None)
+        if lacking is None:
+            self._left = left
+        return lacking
+
+
+def _definition(spec: ToolSpec, name: str, losses: list[Loss], schema: JsonSchema) -> dict[str, Any]:
     if spec.returns:
         losses.append(Loss(spec.name, "returns", "Anthropic has no place for an output schema"))
-    schema = object_schema(spec, losses, "Anthropic", _FORBIDDEN_AT_THE_TOP)
     losses += [
         Loss(spec.name, f"parameters.properties.{parameter}", "Anthropic refuses parameters of such a name")
         for parameter in schema["properties"]
         if not _PARAMETER.fullmatch(parameter)
     ]
-    return {"name": name, "description": spec.description, "input_schema": schema}
+    given: dict[str, Any] = {"name": name, "description": spec.description, "input_schema": schema}
+    if examples := _examples(spec, schema, losses):
+        given["input_examples"] = examples
+    return given
+
+
+def _examples(spec: ToolSpec, schema: JsonSchema, losses: list[Loss]) -> list[dict[str, Any]]:
+    """The inputs of the examples that fit: a definition with one that does not is refused."""
+    inputs = [(number, example.input) for number, example in enumerate(spec.examples) if example.input]
+    if not inputs:
+        return []
+    takes = compile_schema(schema, f"the parameters of {spec.name!r}").is_valid
+    fitting = []
+    for number, given in inputs:
+        if takes(given):
+            fitting.append(copied(given))
+        else:
+            losses.append(Loss(spec.name, f"examples.{number}.input", "it does not fit the parameters"))
+    return fitting
+
+
+def add_cache_control(definitions: list[dict[str, Any]]) -> None:
+    """Whatever comes before the last definition that is not deferred, and that itself, is cached."""
+    for definition in reversed(definitions):
+        if not definition.get("defer_loading"):
+            definition["cache_control"] = {"type": "ephemeral"}
+            return
 
 
 def from_definition(given: Mapping[str, Any]) -> ToolSpec:
-    return spec_from(given, given.get("input_schema"))
+    inputs = given.get("input_examples")
+    examples = [{"input": copied(each)} for each in inputs] if isinstance(inputs, list) and inputs else None
+    return spec_from(given, given.get("input_schema"), examples=examples)
 
 
 def read_call(call: Mapping[str, Any]) -> Asked:
@@ -51,18 +123,24 @@ def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss
     if len(parts) == 1 and isinstance(parts[0], ToolReferences) and parts[0].tools:
         content = [{"type": "tool_reference", "tool_name": NAMES.apply(spec.name)} for spec in parts[0].tools]
         return {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": False}
-    if any(isinstance(part, Image | File) for part in parts):
+    if any(map(takes, parts)):
         content = [_block(part, name, losses) for part in parts]
     else:
         content = "\n".join(part_text(part, name, losses, "Anthropic") for part in parts)
     return {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": not result.success}
 
 
+def takes(part: Part) -> bool:
+    return (isinstance(part, Image) and part.media_type in _IMAGES) or (
+        isinstance(part, File) and part.media_type == _PDF
+    )
+
+
 def _block(part: Part, name: str, losses: list[Loss]) -> dict[str, Any]:
     match part:
-        case Image(data, media_type) if media_type in _IMAGES:
+        case Image(data, media_type) if takes(part):
             return {"type": "image", "source": _source(data, media_type)}
-        case File(data, "application/pdf" as media_type):
+        case File(data, media_type) if takes(part):
             return {"type": "document", "source": _source(data, media_type)}
     return {"type": "text", "text": part_text(part, name, losses, "Anthropic")}
 

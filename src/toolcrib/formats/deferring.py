@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
+
+from typing_extensions import Unpack
 
 from toolcrib.core.errors import ExportError, did_you_mean, shown
 from toolcrib.core.spec import ToolSpec
-from toolcrib.formats.handover import Handover
+from toolcrib.formats.handover import Handover, Options, handover
 from toolcrib.formats.naming import CALL_TOOL, SEARCH_TOOLS, exported_names
 from toolcrib.formats.provider import Loss
 from toolcrib.formats.table import Format, format_named
@@ -21,6 +24,20 @@ Defer = bool | Callable[[ToolSpec], bool]
 Namespaces = Literal["category", "tag"] | Callable[[ToolSpec], str | None]
 SearchedBy = Literal["provider", "own"]
 HandOver = Callable[[list[ToolSpec]], Handover]
+
+
+class HandoverOptions(Options, total=False):
+    """How definitions are wanted, many of them perhaps."""
+
+    defer: Defer
+    """Which tools are searched for when they are needed; True for all of them."""
+    pinned: Collection[str]
+    """The names of tools that are never deferred."""
+    namespaces: Namespaces | None
+    """What the tools are grouped by, for a provider that has groups."""
+    search: SearchedBy
+    """Whose search it is; ours where the provider has none."""
+
 
 USUALLY_FOUND, MOST_FOUND = 5, 50
 _TOOL_TYPE = "tool_search"
@@ -35,6 +52,24 @@ _BY_WORD: Mapping[str, Callable[[ToolSpec], str | None]] = {
     "category": lambda spec: spec.category,
     "tag": lambda spec: spec.tags[0] if spec.tags else None,
 }
+
+
+def handed_over(specs: Iterable[ToolSpec], format: str, **options: Unpack[HandoverOptions]) -> Handover:
+    """As :func:`handover`, with those deferred that are to be."""
+    deferring = Deferring(
+        options.get("defer", False),
+        options.get("pinned", ()),
+        options.get("namespaces"),
+        options.get("search", "provider"),
+    )
+    plainly = partial(handover, format=format, **_own_options(options))
+    return deferring.handover(specs, format, plainly) if deferring else plainly(specs)
+
+
+def _own_options(options: HandoverOptions) -> Options:
+    """Those of each definition."""
+    own: Any = {name: value for name, value in options.items() if name in Options.__annotations__}
+    return own  # type: ignore[no-any-return]
 
 
 def search_spec(limit: int) -> ToolSpec:

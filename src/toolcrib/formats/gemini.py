@@ -5,35 +5,51 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolcrib.core.content import Audio, File, Image, base64_of, parts_of
+from toolcrib.core.content import Audio, File, Image, Json, Part, Text, base64_of, parts_of
 from toolcrib.core.json import as_json, as_text
 from toolcrib.core.result import ToolResult
 from toolcrib.core.schema import JsonSchema
 from toolcrib.core.spec import ToolSpec
-from toolcrib.formats.gemini_schema import GeminiSchema
 from toolcrib.formats.jsonable import copied
 from toolcrib.formats.naming import NameRule
 from toolcrib.formats.plain import plain
 from toolcrib.formats.provider import Asked, Loss, asked, error_of, part_text, spec_from
-from toolcrib.formats.schemas import object_schema
+from toolcrib.formats.rewriting import Subset, rewritten, rewritten_output
 
 NAMES = NameRule(r"A-Za-z0-9_.\-", 64, first="A-Za-z_")
 
 
+_SUBSET = Subset(
+    "Gemini",
+    frozenset({
+        "title", "description", "default", "minimum", "maximum", "minLength", "maxLength", "pattern", "minItems",
+        "maxItems", "minProperties", "maxProperties", "propertyOrdering",
+    }),
+    frozenset({"enum", "date-time", "date", "time", "float", "double", "int32", "int64"}),
+    tuples=True,
+    enums=(str, int, float),
+)  # fmt: skip
+
+
 def definition(spec: ToolSpec, name: str, losses: list[Loss]) -> dict[str, Any]:
-    """A tool without parameters has no ``parameters``: Gemini refuses an object without properties."""
+    """In JSON Schema, which its API takes beside its own subset of OpenAPI.
+
+    A tool without parameters has no schema: Gemini refuses an object without properties.
+    """
     given: dict[str, Any] = {"name": name, "description": spec.description}
-    schema = GeminiSchema(spec.name, spec.parameters, losses).convert(object_schema(spec, [], "Gemini"), "parameters")
+    schema = rewritten(spec, _SUBSET, losses)
     if schema.get("properties"):
-        given["parameters"] = schema
+        given["parametersJsonSchema"] = schema
     if spec.returns:
-        losses.append(Loss(spec.name, "returns", "a Gemini declaration is made without an output schema"))
+        given["responseJsonSchema"] = rewritten_output(spec, _SUBSET, losses)
     return given
 
 
 def from_definition(given: Mapping[str, Any]) -> ToolSpec:
-    """Reads ``parameters`` (Gemini's own subset) and ``parametersJsonSchema`` (JSON Schema as it is)."""
-    return spec_from(given, given.get("parametersJsonSchema") or _json_schema(given.get("parameters")))
+    """Reads JSON Schema as it is, and ``parameters`` in Gemini's own subset of OpenAPI."""
+    parameters = given.get("parametersJsonSchema") or given.get("parameters_json_schema")
+    returns = given.get("responseJsonSchema") or given.get("response_json_schema")
+    return spec_from(given, parameters or _json_schema(given.get("parameters")), returns=copied(returns))
 
 
 def _json_schema(schema: Any) -> Any:
@@ -78,12 +94,20 @@ def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss
     if not result.success:
         return {"functionResponse": answer | {"response": {"error": as_text(error_of(result))}}}
     parts = parts_of(result.data)
-    inline = [part for part in parts if isinstance(part, Image | Audio | File)]
-    if not inline:
-        return {"functionResponse": answer | {"response": {"output": as_json(result.data)}}}
-    told = "\n".join(part_text(part, name, losses, "Gemini") for part in parts if part not in inline)
-    media = [{"inlineData": {"mimeType": part.media_type, "data": base64_of(part.data)}} for part in inline]
-    return {"functionResponse": answer | {"response": {"output": told}, "parts": media}}
+    match parts:
+        case (Text(value),) | (Json(value),):
+            return {"functionResponse": answer | {"response": {"output": as_json(value)}}}
+    told = "\n".join(part_text(part, name, losses, "Gemini") for part in parts if not takes(part))
+    media = [
+        {"inlineData": {"mimeType": part.media_type, "data": base64_of(part.data)}}
+        for part in parts
+        if isinstance(part, Image | Audio | File)
+    ]
+    return {"functionResponse": answer | {"response": {"output": told}} | ({"parts": media} if media else {})}
+
+
+def takes(part: Part) -> bool:
+    return isinstance(part, Image | Audio | File)
 
 
 def together(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
-from toolcrib.core.errors import ToolNotFoundError
+from typing_extensions import Unpack
+
+from toolcrib.core.errors import ExportError, ToolNotFoundError
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats import openai_responses, openapi
 from toolcrib.formats.naming import SEARCH_TOOLS, exported_names
 from toolcrib.formats.provider import Loss
-from toolcrib.formats.table import format_named
+from toolcrib.formats.table import Define, Format, format_named
 
 
 @dataclass(frozen=True)
@@ -34,12 +36,22 @@ class Handover:
         return self.names[exported_name]
 
 
-def handover(specs: Iterable[ToolSpec], format: str) -> Handover:
+class Options(TypedDict, total=False):
+    """How definitions are wanted."""
+
+    strict: bool
+    """The provider holds its model to the schemas; the losses name the tools whose schema does not allow that."""
+    cache: bool
+    """Anthropic keeps what comes before and in the definitions; other providers do so without being told."""
+
+
+def handover(specs: Iterable[ToolSpec], format: str, **options: Unpack[Options]) -> Handover:
     """``specs`` as ``format`` takes them, one definition each and in their order; "openapi" is one document.
 
-    Raises ExportError if the format is unknown, or if two tools would share an exported name.
+    Raises ExportError if the format is unknown or has no such option, or if two tools would share an exported name.
     """
     form = format_named(format)
+    define = _definer(form, options)
     specs = list(specs)
     names = exported_names(specs, form.names, form.title)
     losses: list[Loss] = []
@@ -47,10 +59,26 @@ def handover(specs: Iterable[ToolSpec], format: str) -> Handover:
     for spec, exported in zip(specs, names, strict=True):
         if exported != spec.name:
             losses.append(Loss(spec.name, "name", f"{form.title} does not allow it; it is called {exported!r} there"))
-        definitions.append(form.definition(spec, exported, losses))
+        definitions.append(define(spec, exported, losses))
     if format == "openapi":
         definitions = [openapi.document(definitions)]
+    if options.get("cache"):
+        _cacher(form)(definitions)
     return Handover(format, definitions, names, tuple(losses))
+
+
+def _definer(form: Format, options: Options) -> Define:
+    if not options.get("strict"):
+        return form.definition
+    if form.strict is None:
+        raise ExportError(f"{form.title} has no strict definitions; leave out strict=True")
+    return form.strict()
+
+
+def _cacher(form: Format) -> Callable[[list[dict[str, Any]]], None]:
+    if form.cache is None:
+        raise ExportError(f"{form.title} does not have to be told to cache definitions; leave out cache=True")
+    return form.cache
 
 
 def tool_called(names: Iterable[str], format: str, exported_name: str) -> str:

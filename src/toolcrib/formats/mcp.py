@@ -116,11 +116,20 @@ def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss
     if not result.success:
         return {"content": [_text(error_of(result))], "isError": True}
     parts = parts_of(result.data)
-    if any(isinstance(part, Image | Audio | File | Link) for part in parts):
-        return {"content": [_block(part) for part in parts], "isError": False}
-    data = as_json(result.data)
-    structured = data if isinstance(data, dict) else {WRAPPED: data}
-    return {"content": [_text(as_text(data))], "structuredContent": structured, "isError": False}
+    match parts:
+        case (TextPart(value),) | (Json(value),):
+            data = as_json(value)
+            return {"content": [_text(as_text(data))], "structuredContent": structured(data), "isError": False}
+    return {"content": [_block(part) for part in parts], "isError": False}
+
+
+def structured(data: Any) -> dict[str, Any]:
+    """A JSON value as structured content."""
+    return data if isinstance(data, dict) else {WRAPPED: data}
+
+
+def takes(part: Part) -> bool:
+    return isinstance(part, Image | Audio | File)
 
 
 def _block(part: Part) -> dict[str, Any]:

@@ -5,47 +5,55 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolcrib.core.content import SIMPLE, parts_of
+from toolcrib.core.content import SIMPLE, Part, parts_of
 from toolcrib.core.errors import ToolValidationError
 from toolcrib.core.json import as_text
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec
+from toolcrib.formats.jsonable import copied
 from toolcrib.formats.naming import NameRule
 from toolcrib.formats.plain import plain
 from toolcrib.formats.provider import Asked, Loss, asked, failure_of, part_text, spec_from
 from toolcrib.formats.schemas import object_schema
+from toolcrib.formats.strict import openai_subset, strict_schema
 
 NAMES = NameRule(r"A-Za-z0-9_\-", 64)
 MAX_DESCRIPTION = 1024
 
 _FORBIDDEN_AT_THE_TOP = ("oneOf", "anyOf", "allOf", "not", "enum")
+_STRICT = {provider: openai_subset(provider) for provider in ("OpenAI", "OpenRouter")}
 
 
-def definition(spec: ToolSpec, name: str, losses: list[Loss]) -> dict[str, Any]:
-    """As OpenAI takes it: a description over 1,024 characters, which it refuses, is cut."""
-    description = spec.description
-    if len(description) > MAX_DESCRIPTION:
-        description = f"{description[: MAX_DESCRIPTION - 3]}..."
-        losses.append(Loss(spec.name, "description", f"OpenAI takes {MAX_DESCRIPTION} characters; the rest is cut off"))
-    return _function(spec, name, description, losses, "OpenAI")
+def definition(spec: ToolSpec, name: str, losses: list[Loss], *, strict: bool = False) -> dict[str, Any]:
+    _lose_returns(spec, losses, "OpenAI")
+    return {"type": "function", "function": function(spec, name, losses, strict=strict)}
 
 
-def openrouter_definition(spec: ToolSpec, name: str, losses: list[Loss]) -> dict[str, Any]:
+def openrouter_definition(spec: ToolSpec, name: str, losses: list[Loss], *, strict: bool = False) -> dict[str, Any]:
     """As OpenRouter takes it: the limits on the description are those of the model behind it."""
-    return _function(spec, name, spec.description, losses, "OpenRouter")
+    _lose_returns(spec, losses, "OpenRouter")
+    return {"type": "function", "function": _function(spec, name, losses, "OpenRouter", strict)}
 
 
-def _function(spec: ToolSpec, name: str, description: str, losses: list[Loss], provider: str) -> dict[str, Any]:
+def function(spec: ToolSpec, name: str, losses: list[Loss], *, strict: bool) -> dict[str, Any]:
+    """As OpenAI takes it: a description over 1,024 characters, which it refuses, is cut."""
+    given = _function(spec, name, losses, "OpenAI", strict)
+    if len(spec.description) > MAX_DESCRIPTION:
+        given["description"] = f"{spec.description[: MAX_DESCRIPTION - 3]}..."
+        losses.append(Loss(spec.name, "description", f"OpenAI takes {MAX_DESCRIPTION} characters; the rest is cut off"))
+    return given
+
+
+def _function(spec: ToolSpec, name: str, losses: list[Loss], provider: str, strict: bool) -> dict[str, Any]:
+    given: dict[str, Any] = {"name": name, "description": spec.description}
+    schema = strict_schema(spec, _STRICT[provider], losses) if strict else None
+    given["parameters"] = schema or object_schema(spec, losses, provider, _FORBIDDEN_AT_THE_TOP)
+    return given | {"strict": schema is not None} if strict else given
+
+
+def _lose_returns(spec: ToolSpec, losses: list[Loss], provider: str) -> None:
     if spec.returns:
         losses.append(Loss(spec.name, "returns", f"{provider} has no place for an output schema"))
-    return {
-        "type": "function",
-        "function": {
-            "name": name,
-            "description": description,
-            "parameters": object_schema(spec, losses, provider, _FORBIDDEN_AT_THE_TOP),
-        },
-    }
 
 
 def from_definition(given: Mapping[str, Any]) -> ToolSpec:
@@ -53,7 +61,7 @@ def from_definition(given: Mapping[str, Any]) -> ToolSpec:
     function = given.get("function", given)
     if not isinstance(function, Mapping):
         raise ToolValidationError(f"'function' of the OpenAI definition must be an object, not {function!r:.60}")
-    return spec_from(function, function.get("parameters"))
+    return spec_from(function, function.get("parameters"), returns=copied(function.get("output_schema")))
 
 
 def read_call(call: Mapping[str, Any]) -> Asked:
@@ -79,6 +87,11 @@ def text_of(result: ToolResult, name: str, losses: list[Loss], provider: str) ->
     if type(result.data) in SIMPLE:
         return as_text(result.data)
     return "\n".join(part_text(part, name, losses, provider) for part in parts_of(result.data))
+
+
+def takes(part: Part) -> bool:  # noqa: ARG001
+    """A tool's message holds text alone."""
+    return False
 
 
 def together(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:

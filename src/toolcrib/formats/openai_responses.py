@@ -7,20 +7,41 @@ from typing import Any
 
 from toolcrib.core.content import SIMPLE, File, Image, Part, ToolReferences, base64_of, parts_of
 from toolcrib.core.result import ToolResult
+from toolcrib.core.schema import JsonSchema
+from toolcrib.core.schema_facts import followed, listed_values, named_types
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats import openai
+from toolcrib.formats.jsonable import copied
 from toolcrib.formats.provider import Asked, Loss, asked, part_text
 
 NAMES = openai.NAMES
-TYPE = "function_call"
 SEARCH_TYPE = "tool_search_call"
 SEARCHED = "openai:tool_search"
 """What a ``tool_search_call``, which names nothing, is a call of. No tool can be called that."""
 _TITLE = "OpenAI Responses"
 
 
-def definition(spec: ToolSpec, name: str, losses: list[Loss]) -> dict[str, Any]:
-    return {"type": "function", **openai.definition(spec, name, losses)["function"]}
+def definition(spec: ToolSpec, name: str, losses: list[Loss], *, strict: bool = False) -> dict[str, Any]:
+    """``strict`` is always there: this API takes a definition without it for a strict one."""
+    given = {"type": "function", "strict": False} | openai.function(spec, name, losses, strict=strict)
+    if spec.returns:
+        if _may_be_text(spec.returns, spec.returns):
+            losses.append(Loss(spec.name, "returns", f"{_TITLE} takes the schema of JSON, and a text is sent as it is"))
+        else:
+            given["output_schema"] = copied(spec.returns)
+    return given
+
+
+def _may_be_text(schema: Any, root: JsonSchema) -> bool:
+    schema = followed(schema, root)
+    if not isinstance(schema, Mapping):
+        return True
+    if (values := listed_values(schema)) is not None:
+        return any(isinstance(value, str) for value in values)
+    if kinds := named_types(schema):
+        return "string" in kinds
+    branches = schema.get("anyOf") or schema.get("oneOf")
+    return not branches or any(_may_be_text(branch, root) for branch in branches)
 
 
 from_definition = openai.from_definition
@@ -38,11 +59,15 @@ def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss
         return _search_output(call_id, result, losses)
     parts = parts_of(result.data) if result.success and type(result.data) not in SIMPLE else ()
     output: Any
-    if any(isinstance(part, Image | File) for part in parts):
+    if any(map(takes, parts)):
         output = [_item(part, name, losses) for part in parts]
     else:
         output = openai.text_of(result, name, losses, _TITLE)
     return {"type": "function_call_output", "call_id": call_id, "output": output}
+
+
+def takes(part: Part) -> bool:
+    return isinstance(part, Image | File)
 
 
 def _search_output(call_id: str, result: ToolResult, losses: list[Loss]) -> dict[str, Any]:

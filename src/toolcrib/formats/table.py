@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
+from toolcrib.core.content import Part
 from toolcrib.core.errors import ExportError
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec
@@ -23,33 +25,53 @@ class Provider(Protocol):
 
     def render_result(self, call_id: str, result: ToolResult, name: str, losses: list[Loss]) -> dict[str, Any]: ...
 
+    def takes(self, part: Part) -> bool:
+        """Whether a result may hold an image, audio or file like this, other than as base64."""
+
     def together(self, answers: list[dict[str, Any]]) -> list[dict[str, Any]]: ...
+
+
+Define = Callable[[ToolSpec, str, list[Loss]], dict[str, Any]]
+"""One tool under its exported name; what cannot be said goes into the list."""
 
 
 @dataclass(frozen=True)
 class Format:
     title: str
     names: NameRule
-    definition: Callable[[ToolSpec, str, list[Loss]], dict[str, Any]]
-    """One tool under its exported name; what cannot be said goes into the list."""
+    definition: Define
     provider: Provider | None = None
     mark: str = ""
     """A key that only this format's definitions have, if there is one."""
+    strict: Callable[[], Define] | None = None
+    """Makes the strict definitions of one request, if the provider has such."""
+    cache: Callable[[list[dict[str, Any]]], None] | None = None
+    """Marks the definitions for the provider's cache, if it wants that said."""
 
 
 _FORMATS = {
-    "openai": Format("OpenAI", openai.NAMES, openai.definition, openai, "function"),
-    "openai-responses": Format(
-        "OpenAI Responses", openai_responses.NAMES, openai_responses.definition, openai_responses
+    "openai": Format(
+        "OpenAI", openai.NAMES, openai.definition, openai, "function",
+        strict=lambda: partial(openai.definition, strict=True),
     ),
-    "openrouter": Format("OpenRouter", openai.NAMES, openai.openrouter_definition, openai),
-    "anthropic": Format("Anthropic", anthropic.NAMES, anthropic.definition, anthropic, "input_schema"),
+    "openai-responses": Format(
+        "OpenAI Responses", openai_responses.NAMES, openai_responses.definition, openai_responses,
+        strict=lambda: partial(openai_responses.definition, strict=True),
+    ),
+    "openrouter": Format(
+        "OpenRouter", openai.NAMES, openai.openrouter_definition, openai,
+        strict=lambda: partial(openai.openrouter_definition, strict=True),
+    ),
+    "anthropic": Format(
+        "Anthropic", anthropic.NAMES, anthropic.definition, anthropic, "input_schema",
+        strict=anthropic.StrictDefinitions, cache=anthropic.add_cache_control,
+    ),
     "gemini": Format("Gemini", gemini.NAMES, gemini.definition, gemini, "parametersJsonSchema"),
     "mcp": Format("MCP", mcp.NAMES, mcp.definition, mcp, "inputSchema"),
     "openapi": Format("OpenAPI", ANY_NAME, openapi.definition),
     "compact": Format("the compact form", ANY_NAME, compact.definition),
     "prompt": Format("a prompt", ANY_NAME, prompt.definition),
-}
+}  # fmt: skip
 
 FORMATS: tuple[str, ...] = tuple(_FORMATS)
 """The formats that tools can be handed over in."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolcrib.calling.call import Calls
 from toolcrib.calling.layers import Layer, concerning, only
+from toolcrib.calling.observing import Observer
 from toolcrib.calling.streaming import stream
 from toolcrib.calling.sync import run_sync
 from toolcrib.core.context import NO_CONTEXT, ToolContext
@@ -22,12 +23,16 @@ from toolcrib.core.tool import Tool
 from toolcrib.formats import calls_of, together
 from toolcrib.formats.naming import CALL_TOOL
 from toolcrib.registry.conversation import Conversation, Execute
+from toolcrib.registry.large_results import READ_RESULT, LargeResults, takes_all
+from toolcrib.registry.usage import TokenCounts, UsageReport
 
 
 class Running:
     """What a registry does with the tools that it holds."""
 
     _calls: Calls
+    _tokens: TokenCounts
+    _large: LargeResults | None
     _tools: dict[str, Tool]
     _offered: dict[str, Tool]
     _lock: threading.RLock
@@ -55,6 +60,21 @@ class Running:
             layer = only(layer, concerns)
         with self._lock:
             self._calls = replace(self._calls, layers=(*self._calls.layers, layer))
+
+    def observe(self, observer: Observer) -> None:
+        """Tell ``observer`` of every call from now on, also of those that are refused: ``OpenTelemetry()`` is one."""
+        with self._lock:
+            self._calls = replace(self._calls, observers=(*self._calls.observers, observer))
+
+    def usage(self, *, reset: bool = False) -> UsageReport:
+        """What became of the calls of each tool, and what it costs in tokens; as text, a table.
+
+        Counted since the registry was made, or since somebody asked with ``reset=True``. Registries that
+        :meth:`ToolRegistry.for_model` makes count together with the one that they come from.
+        """
+        with self._lock:
+            tools = dict(self._tools)
+        return self._tokens.report(tools, reset=reset)
 
     def execute(
         self,
@@ -154,4 +174,15 @@ class Running:
         execute: Execute = partial(self._execute_within, timeout_seconds)
         if timeout_seconds is None and CALL_TOOL not in tools:
             execute = self._calls.execute
-        return Conversation(format, tools, execute, context)
+        return Conversation(format, tools, self._calls, execute, context, self._tokens.answered, self._large_results())
+
+    def _large_results(self) -> LargeResults | None:
+        """What shortens results for a model: nothing if it could not read the rest."""
+        large = self._large
+        return large if large is not None and self._tools.get(READ_RESULT) is large.reader else None
+
+    async def _execute_for_model(self, name: str, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """As ``execute``, but a long result is shortened; the framework renders images by itself."""
+        result = await self.execute(name, arguments, context=context)
+        large = self._large_results()
+        return result if large is None else large.shortened(result, self._tools.get(name), context, takes_all)
