@@ -288,10 +288,11 @@ PYTHON_ROOMS = {
     "define": "Defining tools",
     "core": "What a tool is",
     "registry": "Live tools",
+    "calling": "Watching calls",
     "catalogue": "Kept tools",
     "bootstrap": "Opening a catalogue",
 }
-PYTHON_MODULES = ("toolcrib.toolsets.browser", "toolcrib.ports")
+PYTHON_MODULES = ("toolcrib.layers", "toolcrib.testing", "toolcrib.toolsets.browser", "toolcrib.ports")
 
 
 def python_page() -> str:

@@ -27,6 +27,7 @@ class Provider(Protocol):
 
     def takes(self, part: Part) -> bool:
         """Whether a result may hold an image, audio or file like this, other than as base64."""
+        ...
 
     def together(self, answers: list[dict[str, Any]]) -> list[dict[str, Any]]: ...
 
