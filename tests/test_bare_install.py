@@ -88,6 +88,9 @@ with tempfile.TemporaryDirectory() as folder:
             "from toolcrib import ToolRegistry, tool\n@tool\ndef f(): 'F.'\nToolRegistry([f]).to_langchain_tools()",
             ".[langchain]",
         ),
+        ("from toolcrib import ToolRegistry\nToolRegistry().to_pydantic_ai()", ".[pydantic-ai]"),
+        ("from toolcrib import ToolRegistry\nToolRegistry().to_openai_agents()", ".[openai-agents]"),
+        ("from toolcrib import ToolRegistry\nToolRegistry().add_llama_index([])", ".[llama-index]"),
     ],
 )
 def test_what_is_missing_is_named_with_its_install_line(program: str, extra: str) -> None:

@@ -1,10 +1,16 @@
-"""Toolcrib: define, find, stack, hand over, run and govern the tools of AI agents."""
+"""Toolcrib: define, find, stack, hand over, run and govern the tools of AI agents.
+
+To pytest, whose plugin comes along: PYTEST_DONT_REWRITE. It would warn whoever calls it after an import of this.
+"""
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from toolcrib.bootstrap import open_catalogue, plugin_folders
+    from toolcrib.calling.observing import Observed, Observer
+    from toolcrib.calling.telemetry import OpenTelemetry
+    from toolcrib.calling.usage import Usage
     from toolcrib.catalogue import Catalogue
     from toolcrib.core.addresses import AddressRules
     from toolcrib.core.content import Audio, File, Image, Link
@@ -12,7 +18,9 @@ if TYPE_CHECKING:
     from toolcrib.core.errors import (
         ApprovalRequiredError,
         BreakingChangeError,
+        BudgetSpentError,
         BundleNotFoundError,
+        CircuitOpenError,
         ConflictError,
         DeniedError,
         ExportError,
@@ -23,12 +31,14 @@ if TYPE_CHECKING:
         InvalidOutputError,
         InvalidQueryError,
         InvalidSchemaError,
+        LayerFailedError,
         MissingConfigError,
         MissingDependencyError,
         OverloadedError,
         PolicyUnavailableError,
         QueryBudgetError,
         RateLimitedError,
+        RepeatedCallError,
         SettingsError,
         StorageFullError,
         StorageMissingError,
@@ -64,8 +74,10 @@ __all__ = [
     "BaseTool",
     "Binding",
     "BreakingChangeError",
+    "BudgetSpentError",
     "BundleNotFoundError",
     "Catalogue",
+    "CircuitOpenError",
     "ConflictError",
     "DeniedError",
     "ExportError",
@@ -78,14 +90,19 @@ __all__ = [
     "InvalidOutputError",
     "InvalidQueryError",
     "InvalidSchemaError",
+    "LayerFailedError",
     "Link",
     "MissingConfigError",
     "MissingDependencyError",
     "ModelCapability",
+    "Observed",
+    "Observer",
+    "OpenTelemetry",
     "OverloadedError",
     "PolicyUnavailableError",
     "QueryBudgetError",
     "RateLimitedError",
+    "RepeatedCallError",
     "SafetyLevel",
     "SettingsError",
     "StorageFullError",
@@ -110,6 +127,7 @@ __all__ = [
     "ToolcribError",
     "UnauthenticatedError",
     "UnavailableError",
+    "Usage",
     "VersionNotFoundError",
     "create_tool",
     "open_catalogue",
@@ -123,6 +141,10 @@ _HOMES = {
     "File": "toolcrib.core.content",
     "Image": "toolcrib.core.content",
     "Link": "toolcrib.core.content",
+    "Observed": "toolcrib.calling.observing",
+    "Observer": "toolcrib.calling.observing",
+    "OpenTelemetry": "toolcrib.calling.telemetry",
+    "Usage": "toolcrib.calling.usage",
     "ToolContext": "toolcrib.core.context",
     "ToolEvent": "toolcrib.core.progress",
     "ToolResult": "toolcrib.core.result",

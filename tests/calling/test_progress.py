@@ -13,6 +13,8 @@ import pytest
 from tests.support.waiting import wait_until
 
 from toolcrib import Tool, ToolContext, ToolEvent, ToolRegistry, tool
+from toolcrib.core.spec import Isolation
+from toolcrib.define import make_tool
 
 
 def in_steps(n: int, context: ToolContext) -> str:
@@ -38,8 +40,8 @@ async def numbers_async(n: int) -> AsyncIterator[int]:
         yield number
 
 
-def made(function: Any, isolation: str) -> Tool:
-    return tool("counted", isolation=isolation)(function)
+def made(function: Any, isolation: Isolation) -> Tool:
+    return make_tool(function, name="counted", isolation=isolation)
 
 
 WAYS = [
@@ -51,7 +53,7 @@ ASYNC_ELSEWHERE = [(function, where) for function in (in_steps_async, numbers_as
 
 
 @pytest.mark.parametrize(("function", "isolation"), [*WAYS, *ASYNC_ELSEWHERE])
-async def test_progress_and_items_come_in_order_and_then_the_result(function: Any, isolation: str) -> None:
+async def test_progress_and_items_come_in_order_and_then_the_result(function: Any, isolation: Isolation) -> None:
     registry = ToolRegistry([made(function, isolation)])
     events = [event async for event in registry.stream("counted", {"n": 3})]
     *told, last = events
@@ -101,7 +103,7 @@ async def wait_for_long_async() -> None:
     [(wait_for_long_async, "inline"), (wait_for_long_async, "thread"), (wait_for_long, "thread")]
     + [(function, "process") for function in (wait_for_long, wait_for_long_async)],
 )
-async def test_a_deadline_of_the_call_holds_in_every_isolation(function: Any, isolation: str) -> None:
+async def test_a_deadline_of_the_call_holds_in_every_isolation(function: Any, isolation: Isolation) -> None:
     result = await ToolRegistry([tool("long", isolation=isolation)(function)]).execute("long", timeout_seconds=0.05)
     assert result.error_code == "timeout"
     assert "0.05 s" in str(result.error)

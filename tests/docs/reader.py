@@ -114,8 +114,10 @@ def _follow_here(page: Path, folder: Path) -> None:
     os.chdir(folder)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     asks_models = ASKS_A_MODEL.search(page.read_text(encoding="utf-8"))
+    no_models: dict[str, str] = {}
+    models = scripted_providers() if asks_models else contextlib.nullcontext(no_models)
     with (
-        scripted_providers() if asks_models else contextlib.nullcontext({}) as providers,
+        models as providers,
         patch.dict(os.environ, {**newcomer_environment(folder), **providers, "PATH": path}, clear=True),
         asyncio.Runner() as loop,
     ):

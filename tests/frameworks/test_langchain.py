@@ -4,14 +4,18 @@ import sys
 from typing import Any
 
 import pytest
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.tools import StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from toolcrib import (
-    ApprovalRequiredError,
+    Audio,
+    File,
+    Image,
     InvalidArgumentsError,
+    Link,
+    ToolContext,
     ToolFailedError,
-    ToolNotFoundError,
     ToolRegistry,
     ToolResult,
     ToolTimeoutError,
@@ -116,17 +120,19 @@ async def test_the_checks_of_a_registry_stay() -> None:
         """Wipe the disk."""
         return "wiped"
 
+    call = {"type": "tool_call", "id": "c1", "name": "wipe", "args": {}}
     [refused] = ToolRegistry([wipe]).to_langchain_tools()
-    with pytest.raises(ApprovalRequiredError, match="wipe"):
-        await refused.ainvoke({})
+    message = await refused.ainvoke(call)
+    assert message.status == "error" and "'wipe'" in message.content and "approval_required" in message.content
+    assert refused.invoke(call) == message
     [approved] = ToolRegistry([wipe], approve=lambda spec, arguments: True).to_langchain_tools()
     assert await approved.ainvoke({}) == "wiped"
     [checked] = ToolRegistry([add]).to_langchain_tools()
-    with pytest.raises(InvalidArgumentsError, match="'a'"):
-        await checked.ainvoke({"a": "one"})
+    assert "'a'" in await checked.ainvoke({"a": "one"})
+    assert "must be an object" in await checked.ainvoke("one")
 
 
-async def test_a_registry_raises_what_the_tool_alone_raises() -> None:
+async def test_what_a_registry_hands_out_tells_what_the_tool_alone_raises() -> None:
     @tool(timeout_seconds=0.05)
     async def slow() -> None:
         """Sleep."""
@@ -134,13 +140,67 @@ async def test_a_registry_raises_what_the_tool_alone_raises() -> None:
 
     registry = ToolRegistry([slow])
     [kept] = registry.to_langchain_tools()
-    for structured in (to_structured_tool(slow), kept):
-        with pytest.raises(ToolTimeoutError, match="^tool 'slow' passed its deadline") as raised:
-            await structured.ainvoke({})
-        assert raised.value.retryable and not raised.value.still_running
+    with pytest.raises(ToolTimeoutError, match="^tool 'slow' passed its deadline") as raised:
+        await to_structured_tool(slow).ainvoke({})
+    assert raised.value.retryable and not raised.value.still_running
+    assert (await kept.ainvoke({})).startswith("tool 'slow' passed its deadline")
     registry.remove("slow")
-    with pytest.raises(ToolNotFoundError, match="^no tool is called 'slow'"):
-        await kept.ainvoke({})
+    assert (await kept.ainvoke({})).startswith("no tool is called 'slow'")
+
+
+def test_without_a_loop_progress_reaches_callbacks_too() -> None:
+    heard: list[tuple[str, Any]] = []
+
+    class Listener(BaseCallbackHandler):
+        def on_custom_event(self, name: str, data: Any, **details: Any) -> None:
+            heard.append((name, data))
+
+    @tool
+    def work(context: ToolContext) -> str:
+        """Work."""
+        context.progress(0.5, "half")
+        return "done"
+
+    [structured] = ToolRegistry([work]).to_langchain_tools()
+    assert structured.invoke({}, config={"callbacks": [Listener()]}) == "done"
+    assert heard == [("tool_progress", {"tool": "work", "fraction": 0.5, "message": "half"})]
+
+
+def test_media_that_langchain_has_a_block_for_and_others() -> None:
+    @tool
+    async def everything() -> list[Any]:
+        """All that a result can hold."""
+        return [
+            "text",
+            {"n": 1},
+            Image(b"i"),
+            Audio(b"a"),
+            File(b"f", "text/csv", "a.csv"),
+            Link("http://x.test/", "X"),
+        ]
+
+    [structured] = ToolRegistry([everything]).to_langchain_tools()
+    message = structured.invoke({"type": "tool_call", "id": "c1", "name": "everything", "args": {}})
+    assert message.content == [
+        {"type": "text", "text": "text"},
+        {"type": "text", "text": '{"n": 1}'},
+        {"type": "image", "base64": "aQ==", "mime_type": "image/png"},
+        {"type": "file", "base64": "YQ==", "mime_type": "audio/wav"},
+        {"type": "file", "base64": "Zg==", "mime_type": "text/csv", "filename": "a.csv"},
+        {"type": "text", "text": "[X](http://x.test/)"},
+    ]
+
+
+async def test_an_empty_list_and_a_list_of_texts_are_told_as_json() -> None:
+    @tool
+    async def words(text: str) -> list[str]:
+        """Split."""
+        return text.split()
+
+    [structured] = ToolRegistry([words]).to_langchain_tools()
+    for text, told in (("", "[]"), ("a b", '["a", "b"]')):
+        call = {"type": "tool_call", "id": "c1", "name": "words", "args": {"text": text}}
+        assert (await structured.ainvoke(call)).content == told
 
 
 def test_without_langchain_the_error_says_what_to_install() -> None:

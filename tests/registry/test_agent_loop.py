@@ -30,7 +30,7 @@ async def add(a: int, b: int = 1) -> int:
 @tool(name="math.root")
 async def root(n: float) -> float:
     """The square root."""
-    return n**0.5
+    return float(n**0.5)
 
 
 @tool
@@ -189,6 +189,29 @@ async def test_each_call_gets_its_answer_and_nothing_runs_that_should_not(name: 
     [answer] = await registry.execute_calls(chat_message(("c1", name, arguments)))
     assert answer["tool_call_id"] == "c1" and says in answer["content"]
     assert ran == []
+
+
+@pytest.mark.parametrize("value", ["1e999", '"\\ud800"', '["\\ud800"]', "[1e999]"])
+async def test_what_is_read_as_json_and_is_none_is_refused_as_such(registry: ToolRegistry, value: str) -> None:
+    [answer] = await registry.execute_calls(chat_message(("c1", "add", f'{{"a": {value}}}')))
+    told = json.loads(answer["content"])
+    assert told["error_code"] == "invalid_arguments" and "are not JSON" in told["error"]
+
+
+@pytest.mark.parametrize(
+    "call", [{"type": "function"}, {"function": None}, {"type": "custom", "custom": {"name": "x"}}]
+)
+async def test_a_call_of_no_known_shape_is_answered_under_its_id(registry: ToolRegistry, call: dict[str, Any]) -> None:
+    [answer] = await registry.execute_calls({"role": "assistant", "tool_calls": [{"id": "c1", **call}]})
+    assert answer["tool_call_id"] == "c1" and "has no 'name'" in answer["content"]
+
+
+async def test_of_a_conversation_the_last_message_counts(registry: ToolRegistry) -> None:
+    asked = chat_message(("c1", "add", '{"a": 1}'))
+    messages = [{"role": "user", "content": "Add."}, asked]
+    answers = await registry.execute_calls(messages)
+    assert [each["tool_call_id"] for each in answers] == ["c1"]
+    assert await registry.execute_calls([*messages, *answers]) == []
 
 
 async def test_arguments_as_a_text_of_a_text_are_understood(registry: ToolRegistry) -> None:

@@ -105,13 +105,16 @@ class Binder:
     def _service(self) -> BoundRunner:
         from toolcrib.adapters.runners.http_service import HttpServiceRunner
 
-        return HttpServiceRunner(self._caller, **self._terms)
+        return HttpServiceRunner(self._caller, traced=self._settings.telemetry_propagation, **self._terms)
 
     @cached_property
     def _mcp(self) -> BoundRunner:
         from toolcrib.adapters.runners.mcp_server import McpRunner
 
-        return McpRunner(self._caller, commands=self._settings.mcp_commands, **self._terms)
+        settings = self._settings
+        return McpRunner(
+            self._caller, commands=settings.mcp_commands, traced=settings.telemetry_propagation, **self._terms
+        )
 
     @cached_property
     def _bundles(self) -> BundleRunner:

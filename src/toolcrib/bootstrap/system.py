@@ -22,8 +22,10 @@ from toolcrib.bootstrap.stores import (
     open_tokens,
     open_unpacked,
 )
+from toolcrib.bootstrap.telemetry import open_observers
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.call import Calls, Unbound
+from toolcrib.calling.observing import Observer
 from toolcrib.calling.recording import Recorder
 from toolcrib.calling.sharing import shared_runs
 from toolcrib.catalogue import Catalogue
@@ -47,13 +49,15 @@ class System:
 
     ``functions`` are those that system bindings may name; ``python_tools`` are the ``module:attribute`` that python
     bindings may name, beside the settings' own; ``cleanups`` run after a delete, beside the one that removes a bundle;
-    ``clock`` says when something was written or done.
+    ``observers`` are told of every run, beside OpenTelemetry if its SDK is there; ``clock`` says when something was
+    written or done.
     """
 
     settings: Settings
     functions: Mapping[str, Any] = field(default_factory=dict)
     python_tools: Sequence[str] = ()
     cleanups: Sequence[Callable[[ToolSpec], None]] = ()
+    observers: Sequence[Observer] = ()
     clock: Callable[[], float] = time.time
     _closing: ExitStack = field(default_factory=ExitStack, init=False)
 
@@ -132,6 +136,7 @@ class System:
             authoriser=None if policy is None else Authoriser(policy),
             recorder=self.recorder,
             remote=self.catalogue.remote,
+            observers=(*self.observers, *open_observers(self.settings)),
         )
 
     @cached_property

@@ -11,16 +11,25 @@ import inspect
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.blocking import HOUSEKEEPING, OUTSIDE, READS, ask, in_thread
 from toolcrib.calling.layers import Layer, stacked
+from toolcrib.calling.observing import Observer, Observing, error_type
 from toolcrib.calling.recording import Recorder, Targets, outcome_of, with_rule
+from toolcrib.calling.usage import UsageCounter
 from toolcrib.core.context import NO_CONTEXT, ToolContext
-from toolcrib.core.errors import UNEXPECTED, ApprovalRequiredError, InvalidArgumentsError, ToolcribError
+from toolcrib.core.errors import (
+    UNEXPECTED,
+    ApprovalRequiredError,
+    DeniedError,
+    InvalidArgumentsError,
+    ToolcribError,
+    ToolNotFoundError,
+)
 from toolcrib.core.result import Ran, ToolResult
 from toolcrib.core.roles import Principal
 from toolcrib.core.safety import SafetyLevel
@@ -31,6 +40,7 @@ from toolcrib.ports import AuditEvent, Outcome
 Approve = Callable[[ToolSpec, Mapping[str, Any]], bool | Awaitable[bool]]
 Arguments = Mapping[str, Any] | Callable[[ToolSpec], Mapping[str, Any]] | None
 """What a tool is called with, or what makes it once the tool is known and allowed: words are typed by its schema."""
+_DONE: tuple[Outcome, str] = ("done", "")
 _log = logging.getLogger("toolcrib")
 
 
@@ -42,12 +52,19 @@ class Unbound:
     reason: ToolcribError
 
 
+class Unguarded(Tool):
+    """A tool that nobody is refused: it asks itself, of each tool that it names or runs, what a call of it would."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Calls:
     """Calls of the tools that ``resolve`` knows by name; ``remote`` says that resolving leaves the process.
 
     What lies above ``highest_safety_level`` needs approval: ``approve(spec, arguments)`` is asked, and if there is
-    nobody to ask the call is refused. ``layers`` wrap the run, the first of them outermost.
+    nobody to ask the call is refused. ``layers`` wrap the run, the first of them outermost. ``observers`` are told of
+    every call and ``usage`` counts it, also if it is refused.
     """
 
     resolve: Callable[[str], Tool | Unbound]
@@ -57,6 +74,8 @@ class Calls:
     recorder: Recorder | None = None
     layers: tuple[Layer, ...] = ()
     remote: bool = False
+    observers: tuple[Observer, ...] = ()
+    usage: UsageCounter | None = None
     _layered: Runner | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -64,44 +83,101 @@ class Calls:
 
     async def execute(self, name: str, arguments: Arguments, context: ToolContext = NO_CONTEXT) -> ToolResult:
         started = time.perf_counter()
-        recorder, attempt = self.recorder, None
+        recorder, attempt, tool = self.recorder, None, None
+        observing = Observing(self.observers, name, arguments, context) if self.observers else None
         try:
             if recorder is not None:
-                if recorder.remote:
-                    attempt = await in_thread(HOUSEKEEPING, recorder.begin, ((name, "run"),), context.principal)
-                else:
-                    attempt = recorder.begin(((name, "run"),), context.principal)
+                attempt = (
+                    await in_thread(HOUSEKEEPING, recorder.begin, ((name, "run"),), context.principal)
+                    if recorder.remote
+                    else recorder.begin(((name, "run"),), context.principal)
+                )
             tool = self.resolve(name) if not self.remote else await in_thread(READS, self.resolve, name)
+            spec = tool.spec
             governed = self.authoriser is not None or context.limits is not None
-            if governed or tool.spec.safety_level.rank > self.highest_safety_level.rank:
-                await self._admit(tool.spec, arguments, context)
+            above = spec.safety_level.rank > self.highest_safety_level.rank
+            if (governed or above) and not isinstance(tool, Unguarded):
+                await self._admit(spec, arguments, context)
             if isinstance(tool, Unbound):
                 raise tool.reason
-            checked = tool.validate(arguments(tool.spec) if callable(arguments) else arguments)
+            checked = tool.validate(arguments(spec) if callable(arguments) else arguments)
+            if observing is not None:
+                observing.call.arguments = checked
             value = await (self._layered or tool.runner)(tool, checked, context)
             result = value if isinstance(value, ToolResult) else ToolResult.of(value)
             tool.check_output(value.value if type(value) is Ran else value)
-            if tool.spec.is_terminal:
+            if spec.is_terminal:
                 result.metadata["is_terminal"] = True
         except ToolcribError as error:
             result = ToolResult.of_error(error)
         except BaseException as error:
-            if attempt is not None and (waiting := self._end(attempt, "crashed", type(error).__name__)):
-                await waiting
-            if not isinstance(error, Exception):
-                raise
-            # A port or our own machinery broke: the caller still gets an answer.
-            _log.exception("the call of tool %r broke", name)
-            return ToolResult.of_error(UNEXPECTED)
+            return await self._broken(error, observing, name, tool, time.perf_counter() - started, attempt)
         metadata = result.metadata
         metadata["tool"] = name
-        metadata["duration_ms"] = (time.perf_counter() - started) * 1000
-        if attempt is not None:
-            outcome = outcome_of(None if result.success else result.error_code or "")
-            detail = with_rule(result.error_code or "", metadata.get("rule", "")) if result.error_code else ""
-            if waiting := self._end(attempt, outcome, detail):
-                await waiting
+        ended = time.perf_counter()
+        metadata["duration_ms"] = (ended - started) * 1000
+        if result.success and observing is None and self.usage is not None:
+            self.usage.went_well(name, ended, ended - started)
+        else:
+            self._tell(observing, name, tool, ended - started, result)
+        outcome, detail = _DONE if result.success else _outcome(result)
+        if attempt is not None and (waiting := self._end(attempt, outcome, detail)):
+            await waiting
         return result
+
+    async def _broken(
+        self,
+        error: BaseException,
+        observing: Observing | None,
+        name: str,
+        tool: Tool | Unbound | None,
+        seconds: float,
+        attempt: list[AuditEvent] | None,
+    ) -> ToolResult:
+        """The answer if a port or our own machinery broke; what is no error, such as a cancellation, goes through."""
+        result = ToolResult.of_error(UNEXPECTED) if isinstance(error, Exception) else None
+        self._tell(observing, name, tool, seconds, result, error)
+        if attempt is not None and (waiting := self._end(attempt, "crashed", type(error).__name__)):
+            await waiting
+        if result is None:
+            raise error
+        _log.error("the call of tool %r broke", name, exc_info=error)
+        return result
+
+    def refuse(
+        self, tool: Tool | None, name: str, given: Any, error: ToolcribError, context: ToolContext
+    ) -> ToolResult:
+        """What the caller of a tool is told whose call cannot be made; those who are told of calls hear of it."""
+        result = ToolResult.of_error(error)
+        observing = Observing(self.observers, name, given, context) if self.observers else None
+        self._tell(observing, name, tool, 0.0, result)
+        return result
+
+    def _tell(
+        self,
+        observing: Observing | None,
+        name: str,
+        tool: Tool | Unbound | None,
+        seconds: float,
+        result: ToolResult | None,
+        ended_by: BaseException | None = None,
+    ) -> None:
+        """That a call has ended, to those who are told of more than a success, or of more than its time."""
+        if observing is None and self.usage is None:
+            return
+        code = error_type(result, ended_by)
+        if tool is None and code != ToolNotFoundError.code and not self.remote:
+            with suppress(Exception):  # what was wrong came before it was asked for
+                tool = self.resolve(name)
+        if self.usage is not None:
+            known, now = None if tool is None else tool.spec.name, time.perf_counter()
+            if code or known is None:
+                self.usage.failed(known, code, now, seconds)
+            else:
+                self.usage.went_well(known, now, seconds)
+        if observing is not None:
+            observing.call.spec = None if tool is None else tool.spec
+            observing.end(seconds, result, ended_by)
 
     @asynccontextmanager
     async def admitted(self, specs: Sequence[ToolSpec], context: ToolContext = NO_CONTEXT) -> AsyncIterator[None]:
@@ -127,6 +203,22 @@ class Calls:
         finally:
             if attempt is not None and (waiting := self._end(attempt, outcome, detail)):
                 await waiting
+
+    async def allows(self, spec: ToolSpec, context: ToolContext = NO_CONTEXT) -> bool:
+        """Whether a call of the tool would be admitted, or somebody asked to approve it. Nobody is asked and nothing
+        recorded; raises PolicyUnavailableError if nobody can tell.
+        """
+        if spec.safety_level.rank > self.highest_safety_level.rank and self.approve is None:
+            return False
+        if context.limits is not None and context.limits.refusal("run", {"name": spec.name, "tags": spec.tags}):
+            return False
+        if self.authoriser is None:
+            return True
+        try:
+            await self._authorise(self.authoriser, spec, context)
+        except DeniedError:
+            return False
+        return True
 
     def _end(self, attempt: list[AuditEvent], outcome: Outcome, detail: str) -> Awaitable[None] | None:
         """Recorded when this returns None; if the audit is remote, when what it returns has been awaited."""
@@ -163,3 +255,9 @@ class Calls:
             ) from error
         if approved is not True:
             raise ApprovalRequiredError(f"{above}, and was not approved", rule="safety_level")
+
+
+def _outcome(result: ToolResult) -> tuple[Outcome, str]:
+    """What goes on record of a call that did not go well."""
+    code = result.error_code or ""
+    return outcome_of(code), with_rule(code, result.metadata.get("rule", "")) if code else ""

@@ -30,12 +30,15 @@ from pathlib import Path
 from typing import Any
 
 from toolcrib.calling.failures import as_failure
+from toolcrib.calling.forwarding import emit
+from toolcrib.calling.observing import trace_headers
 from toolcrib.calling.places import CALLER, Places
 from toolcrib.calling.threads import Job
 from toolcrib.calling.wire import GarbledError, GaveUpError, Patience, Wire
 from toolcrib.core.addresses import AddressRules
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import InvalidArgumentsError, ToolFailedError, ToolTimeoutError
+from toolcrib.core.logs import logger_of
 from toolcrib.core.positions import own_function
 from toolcrib.core.progress import Listener, ToolEvent
 from toolcrib.core.tool import Tool
@@ -171,7 +174,9 @@ class ProcessRunner:
     def _message(self, tool: Tool, keywords: dict[str, Any], is_heard: bool) -> bytes:
         rules = AddressRules.in_force() or None
         try:
-            return pickle.dumps((_reference(tool.function), keywords, tool.context_parameter, is_heard, rules))
+            level = logger_of(tool.name).getEffectiveLevel() if tool.context_parameter else 0
+            how = (tool.context_parameter, is_heard, rules, level, dict(trace_headers()))
+            return pickle.dumps((_reference(tool.function), keywords, *how))
         except Exception as error:  # pickling runs arbitrary __reduce__ methods
             raise InvalidArgumentsError(
                 f"the call of {tool.name!r} cannot be sent to another process: {error}", tool=tool.name
@@ -243,6 +248,9 @@ def _read(message: memoryview) -> Any:
 
 def _hear(listener: Listener | None, message: memoryview) -> None:
     event = _read(message)
+    if isinstance(event, logging.LogRecord):
+        emit(event)
+        return
     if listener is None or not isinstance(event, ToolEvent):
         raise GarbledError("something else than the answer came from its process")
     listener(event)

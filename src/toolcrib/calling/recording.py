@@ -22,6 +22,7 @@ from toolcrib.core.errors import (
     UnauthenticatedError,
 )
 from toolcrib.core.limits import Action
+from toolcrib.core.masking import without_secrets
 from toolcrib.core.roles import Principal, Who
 from toolcrib.ports import Audit, AuditEvent, Outcome
 
@@ -64,8 +65,9 @@ class Recorder:
         """Record what a door refused before anybody else was asked. The caller is refused also if this fails."""
         call, at = f"{_process}-{next(_numbers)}", self._clock()
         attempt = AuditEvent(call, at, principal, action, _kept(name, _LONGEST_NAME), "attempt")
+        detail = _kept(without_secrets(detail), _LONGEST_DETAIL)
         try:
-            self._record(attempt, attempt._replace(outcome="refused", detail=_kept(detail, _LONGEST_DETAIL)))
+            self._record(attempt, attempt._replace(outcome="refused", detail=detail))
         except StoreError as error:
             _log.error("the refusal of call %s could not be recorded: %s", call, error)
 
@@ -99,7 +101,8 @@ def recorded(recorder: Recorder | None, targets: Mapping[str, Action], principal
     try:
         yield told
     except ToolcribError as error:
-        recorder.end(attempt, outcome_of(error.code), with_rule(str(error), getattr(error, "rule", "")))
+        detail = without_secrets(with_rule(str(error), getattr(error, "rule", "")))
+        recorder.end(attempt, outcome_of(error.code), detail)
         raise
     except BaseException as error:
         recorder.end(attempt, "crashed", type(error).__name__)

@@ -17,19 +17,32 @@ from toolcrib.core.tool import Runner, Tool
 
 
 class _Place:
-    """The place that one run has taken. It is given back when the last who holds it lets go."""
+    """The place that one run has taken. It is given back when the last who holds it lets go.
 
-    __slots__ = ("_caller", "_holders", "_lock", "_places")
+    ``outer`` is the place that the same run has taken elsewhere: both are held.
+    """
 
-    def __init__(self, places: Places, caller: str) -> None:
+    __slots__ = ("_caller", "_holders", "_lock", "_outer", "_places")
+
+    def __init__(self, places: Places, caller: str, outer: _Place | None) -> None:
         self._places = places
         self._caller = caller
+        self._outer = outer
         self._holders = 1
         self._lock = threading.Lock()
 
-    def hold(self) -> None:
+    def hold(self) -> list[_Place]:
+        """Hold it, and the outer one; a place that has been given back already is nobody's to hold."""
         with self._lock:
-            self._holders += 1
+            held = [self] if self._holders else []
+            self._holders += len(held)
+        return held if self._outer is None else held + self._outer.hold()
+
+    def innermost(self) -> _Place | None:
+        """Itself, or the next outer one, that is still held."""
+        if self._holders:
+            return self
+        return None if self._outer is None else self._outer.innermost()
 
     def let_go(self) -> None:
         with self._lock:
@@ -53,27 +66,34 @@ def shared_runs(most: int) -> Layer:
         async def in_turn(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
             caller = CALLER.get()
             await places.take(caller)
-            place = _Place(places, caller)
-            token = _PLACE.set(place)
-            try:
-                return await run(tool, arguments, context)
-            finally:
-                _PLACE.reset(token)
-                place.let_go()
+            return await in_place(places, caller, run, tool, arguments, context)
 
         return in_turn
 
     return layer
 
 
+async def in_place(
+    places: Places, caller: str, run: Runner, tool: Tool, arguments: dict[str, Any], context: ToolContext
+) -> Any:
+    """The run, in a place that ``caller`` has taken; the place is given back in every case."""
+    outer = _PLACE.get()
+    place = _Place(places, caller, None if outer is None else outer.innermost())
+    token = _PLACE.set(place)
+    try:
+        return await run(tool, arguments, context)
+    finally:
+        _PLACE.reset(token)
+        place.let_go()
+
+
 def keep_place() -> Callable[[], None]:
-    """Keep the place of the run under way beyond its end, until what this returns is called."""
+    """Keep the places of the run under way beyond its end, until what this returns is called."""
     place = _PLACE.get()
-    if place is None:
-        return _nothing
-    place.hold()
-    return place.let_go
+    held = [] if place is None else place.hold()
 
+    def give_back() -> None:
+        for one in held:
+            one.let_go()
 
-def _nothing() -> None:
-    """There is no place to give back."""
+    return give_back

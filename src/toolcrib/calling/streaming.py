@@ -13,17 +13,29 @@ from toolcrib.core.result import ToolResult
 
 MOST_WAITING = 10_000
 """Events that nobody has taken yet. Beyond them progress is dropped, which the next makes old anyway; items are not."""
+ITEMS_LEFT_OUT = "items_left_out"
+"""The fact, in the metadata of a stream's result, that so many items were not told. They are in the result."""
 
 
 async def stream(
-    execute: Callable[[ToolContext], Coroutine[Any, Any, ToolResult]], context: ToolContext
+    execute: Callable[[ToolContext], Coroutine[Any, Any, ToolResult]],
+    context: ToolContext,
+    *,
+    every_item: bool = True,
 ) -> AsyncGenerator[ToolEvent, None]:
-    """What the call tells, as it comes. Whoever stops listening cancels it."""
+    """What the call tells, as it comes. Whoever stops listening cancels it.
+
+    Without ``every_item`` items too are left out if too many wait: for a listener who may be slow for ever.
+    """
     events: asyncio.Queue[ToolEvent | None] = asyncio.Queue()
     loop, thread = asyncio.get_running_loop(), threading.get_ident()
 
+    left_out = 0
+
     def hear(event: ToolEvent) -> None:
-        if event.kind == "progress" and events.qsize() >= MOST_WAITING:
+        nonlocal left_out
+        if events.qsize() >= MOST_WAITING and (event.kind == "progress" or not every_item):
+            left_out += event.kind == "item"
             return
         if threading.get_ident() == thread:
             events.put_nowait(event)
@@ -35,7 +47,10 @@ async def stream(
     try:
         while (event := await events.get()) is not None:
             yield event
-        yield ToolEvent("result", result=await call)
+        result = await call
+        if left_out:
+            result.metadata[ITEMS_LEFT_OUT] = left_out
+        yield ToolEvent("result", result=result)
     finally:
         if not call.done():
             call.cancel()

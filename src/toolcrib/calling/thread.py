@@ -122,7 +122,8 @@ class _Caller:
     async def _awaited(self, value: Any) -> Any:
         task = asyncio.current_task()
         assert task is not None
-        self._cancel = partial(asyncio.get_running_loop().call_soon_threadsafe, task.cancel)
+        loop = asyncio.get_running_loop()
+        self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
         if self._gone:
             task.cancel()
         return await awaited(value, self)

@@ -4,9 +4,9 @@ It runs below a keeper (:mod:`toolcrib.calling.keeper`), which ends it and every
 frames over one socket, a header and then pickles of plain tuples; the first frame is the parent's ``sys.path``:
 
     parent -> worker   (function, keywords, name of the keyword that is the context or None, whether anybody listens,
-                        address rules in force or None)
+                        address rules in force or None, least level of log records, headers of the trace)
                        function: ("name", module, qualified name) or ("pickle", bytes)
-    worker -> parent   any number of events, marked TOLD in the header, if anybody listens; then
+    worker -> parent   any number of log records, and of events if anybody listens, marked TOLD in the header; then
                        ("value", value) | ("error", pickle of the exception or None, type name, text, traceback)
 """
 
@@ -22,8 +22,8 @@ import struct
 import sys
 import threading
 import traceback
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 Functions = dict[tuple[Any, ...], Callable[..., Any]]
@@ -109,13 +109,14 @@ def _alone() -> bool:
 
 def _answered(functions: Functions, message: bytes, teller: _Teller) -> bytes:
     try:
-        function, keywords, context, is_heard, rules = pickle.loads(message)
+        function, keywords, context, is_heard, rules, level, trace = pickle.loads(message)
         listener = teller if is_heard else None
         if context is not None:
             keywords[context] = keywords[context].heard_by(listener)
+            _send_logs(teller, keywords[context].tool, level)
         if function not in functions:
             functions[function] = _load(function)
-        with nullcontext() if rules is None else _fence(rules):
+        with nullcontext() if rules is None else _fence(rules), _within(trace) if trace else nullcontext():
             return _dumped(("value", _called(functions[function], keywords, listener)))
     except BaseException as error:
         return _failure(error)
@@ -125,6 +126,27 @@ def _fence(rules: Any) -> AbstractContextManager[None]:
     from toolcrib.core.addresses import fence  # as the rules themselves, only if there are any
 
     return fence(rules)
+
+
+def _send_logs(teller: _Teller, tool: str, level: int) -> None:
+    from toolcrib.calling.forwarding import send_logs  # the context has brought what this needs
+
+    send_logs(teller, tool, level)
+
+
+@contextmanager
+def _within(trace: dict[str, str]) -> Iterator[None]:
+    """Spans that the tool makes belong to the span of its call."""
+    try:
+        from opentelemetry import context, propagate
+    except ImportError:
+        yield
+        return
+    token = context.attach(propagate.extract(trace))
+    try:
+        yield
+    finally:
+        context.detach(token)
 
 
 def _called(function: Callable[..., Any], keywords: dict[str, Any], listener: _Teller | None) -> Any:

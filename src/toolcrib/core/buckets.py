@@ -26,14 +26,26 @@ class Buckets:
     def remembered(self) -> int:
         return len(self._left)
 
-    def take(self, key: str) -> float:
-        """0 if there was one to take; otherwise nothing is taken, and it is the seconds until there is one."""
+    def take(self, key: str, patience: float = 0.0) -> float:
+        """0 if there was one to take; otherwise nothing is taken, and it is the seconds until there is one.
+
+        Whoever has more ``patience`` than that has taken it: the next one is promised to them.
+        """
         now = self._clock()
-        left, at = self._left.get(key, (self._burst, now))
-        left = min(self._burst, left + (now - at) * self._rate)
-        admitted = left >= 1.0
-        self._left[key] = (left - 1.0 if admitted else left, now)
-        self._left.move_to_end(key)
-        if len(self._left) > self._capacity:
+        kept = self._left.get(key)
+        left = self._burst
+        if kept is not None:
+            left = kept[0] + (now - kept[1]) * self._rate
+            left = min(left, self._burst)
+            self._left.move_to_end(key)
+        missing = 0.0 if left >= 1.0 else (1.0 - left) / self._rate
+        self._left[key] = (left - 1.0 if missing == 0.0 or missing < patience else left, now)
+        if kept is None and len(self._left) > self._capacity:
             self._left.popitem(last=False)
-        return 0.0 if admitted else (1.0 - left) / self._rate
+        return missing
+
+    def give_back(self, key: str) -> None:
+        """By who took one and does not use it."""
+        if key in self._left:
+            left, at = self._left[key]
+            self._left[key] = (min(self._burst, left + 1.0), at)

@@ -10,8 +10,10 @@ import base64
 from dataclasses import field
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import ConfigDict, PlainSerializer, PlainValidator, WithJsonSchema, model_serializer
 from pydantic.dataclasses import dataclass
+
+from toolcrib.core.spec import ToolSpec
 
 
 def _bytes_of(value: Any) -> bytes:
@@ -81,8 +83,21 @@ class Link:
     type: Literal["link"] = field(default="link", init=False)
 
 
-Part = Text | Json | Image | Audio | File | Link
-_PARTS = (Text, Json, Image, Audio, File, Link)
+@dataclass(frozen=True, slots=True, config=_CONFIG)
+class ToolReferences:
+    """Tools that a search found. As JSON it is its ``text``, which tells of them where a provider has no references."""
+
+    tools: tuple[ToolSpec, ...] = field(repr=False)
+    text: str
+    type: Literal["tool_references"] = field(default="tool_references", init=False)
+
+    @model_serializer
+    def __str__(self) -> str:
+        return self.text
+
+
+Part = Text | Json | Image | Audio | File | Link | ToolReferences
+_PARTS = (Text, Json, Image, Audio, File, Link, ToolReferences)
 _NOT_JSON = (Image, Audio, File, Link, bytes, bytearray, memoryview)
 
 _IMAGES = {
@@ -134,6 +149,15 @@ def media(data: bytes, name: str = "") -> Image | Audio | File:
     if kind := _known(_AUDIO, data):
         return Audio(data, kind)
     return File(data, _known(_FILES, data) or "application/octet-stream", name)
+
+
+def told_media(value: Any) -> Any:
+    """Bytes, and those in a list, as what they are: nobody who reads them as JSON could tell."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return media(bytes(value))
+    if isinstance(value, list | tuple) and any(isinstance(item, bytes | bytearray | memoryview) for item in value):
+        return [told_media(item) for item in value]
+    return value
 
 
 def _known(kinds: dict[bytes, str], data: bytes) -> str:

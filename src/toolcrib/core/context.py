@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, Self
 
 from toolcrib.core.errors import InvalidArgumentsError
 from toolcrib.core.limits import TokenLimits
+from toolcrib.core.logs import CallLogger
 from toolcrib.core.progress import Listener, progress_event
 from toolcrib.core.roles import Principal
 
@@ -28,6 +30,8 @@ class ToolContext:
     """The deadline of this call; the tool's own holds if that is shorter."""
     call_id: str = ""
     """The id under which a model asked for the call."""
+    tool: str = ""
+    """The tool that the context is handed to."""
     listener: Listener | None = field(default=None, repr=False, compare=False)
     """Who hears what the call tells."""
 
@@ -35,6 +39,14 @@ class ToolContext:
         """Tell the caller how far the work is: ``context.progress(0.4, "page 3 of 8")``. Nobody need listen."""
         if self.listener is not None:
             self.listener(progress_event(fraction, message))
+
+    @property
+    def logger(self) -> CallLogger:
+        """The ``logging.Logger`` of the tool, ``toolcrib.tools.<name>``. Its records say whose call it is.
+
+        In every isolation they reach the handlers of the process that called.
+        """
+        return CallLogger(self.tool, self.call_id, self.principal)
 
     def seconds_for(self, own: float | None) -> float | None:
         """The deadline of a tool in this call, whose ``own`` is never made longer."""
@@ -44,7 +56,24 @@ class ToolContext:
         return given if own is None or given < own else own
 
     def heard_by(self, listener: Listener | None) -> Self:
-        return replace(self, listener=listener)
+        return self._with("listener", listener)
+
+    def handed_to(self, tool: str) -> Self:
+        return self._with("tool", tool)
+
+    def asked_as(self, call_id: str) -> Self:
+        """The same for the call that a model asked for under this id."""
+        return self._with("call_id", call_id)
+
+    def _with(self, field: str, value: Any) -> Self:
+        """What ``replace`` does, for less: each call of a tool that takes its context passes here."""
+        if type(self) is not ToolContext:
+            return replace(self, **{field: value})
+        copy = object.__new__(type(self))
+        for put, known in zip(_puts, _known(self), strict=False):
+            put(copy, known)
+        _members[field].__set__(copy, value)
+        return copy
 
     def within(self, seconds: object) -> Self:
         """The same call with another deadline, never a longer one."""
@@ -58,4 +87,7 @@ class ToolContext:
         return cls(principal.name, roles=principal.roles, limits=principal.limits)
 
 
+_members = {name: getattr(ToolContext, name) for name in ToolContext.__slots__}
+_puts = tuple(member.__set__ for member in _members.values())
+_known = attrgetter(*_members)
 NO_CONTEXT = ToolContext()

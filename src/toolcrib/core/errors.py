@@ -24,6 +24,9 @@
     ├── InvalidOutputError                  the tool returned what its schema forbids
     ├── ToolBusyError                       too many calls of the tool are still running
     ├── RateLimitedError                    too many calls or requests in too short a time
+    ├── RepeatedCallError                   the same call again and again
+    ├── BudgetSpentError                    an agent's run has used up what it was given
+    ├── LayerFailedError                    a layer around the call broke; the tool did not
     ├── IncompatibleError                   tools that do not fit together
     ├── ConflictError                       somebody else changed it first
     │   └── ToolInUseError                  others name the tool, so it stays
@@ -36,6 +39,7 @@
         │   ├── StorageRefusedError         ... it does not take our keys
         │   └── StoreEntryError             ... something in it is wrong
         ├── PolicyUnavailableError          ... the policy service
+        ├── CircuitOpenError                ... the tool, which failed so often that it is left alone
         └── OverloadedError                 ... too many others are asking
 
 Each class has a stable ``code`` for programs, says whether trying again can help, and has the ``answer`` that each door
@@ -89,6 +93,8 @@ class ToolcribError(Exception):
     code: ClassVar[str] = "error"
     answer: ClassVar[Answer] = Answer(500, -32603, Exit.FAILED, "Internal error")
     retryable: ClassVar[bool] = False
+    way_out: ClassVar[str] = ""
+    """What a model is told to do about it, beside the sentence, if that does not say."""
     facts: Mapping[str, Any] = MappingProxyType({})
     """Facts for programs beside the sentence: they go into the metadata of a call's result."""
 
@@ -99,10 +105,21 @@ class ToolcribError(Exception):
     def __str__(self) -> str:
         return self.message
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Back from another process as it was: what ``__init__`` takes is another matter."""
+        return _as_it_was, (type(self), self.args), self.__dict__
+
+
+def _as_it_was(kind: type[ToolcribError], args: tuple[Any, ...]) -> ToolcribError:
+    error = kind.__new__(kind)
+    error.args = args
+    return error
+
 
 class ToolNotFoundError(ToolcribError, KeyError):
     code = "tool_not_found"
     answer = Answer(404, -32602, Exit.NOT_FOUND, "Tool not found")
+    way_out = "Call only tools that you were given, by their exact names."
 
     def __init__(self, name: str, known: Iterable[str] = ()) -> None:
         super().__init__(f"no tool is called {name!r:.140}{did_you_mean(str(name)[:128], known)}")
@@ -227,6 +244,7 @@ class DeniedError(ToolcribError, PermissionError):
 
     code = "denied"
     answer = Answer(403, -32003, Exit.REFUSED, "Refused")
+    way_out = "Do not call it again; go on without it or tell the user."
 
     def __init__(self, message: str, *, rule: str = "") -> None:
         super().__init__(message)
@@ -236,6 +254,7 @@ class DeniedError(ToolcribError, PermissionError):
 class ApprovalRequiredError(DeniedError):
     code = "approval_required"
     answer = Answer(403, -32003, Exit.REFUSED, "Approval required")
+    way_out = "Nothing was run; ask the user to approve it, or go on without it."
 
 
 class UnauthenticatedError(DeniedError):
@@ -251,6 +270,7 @@ class ToolTimeoutError(ToolcribError, TimeoutError):
 
     code = "timeout"
     answer = Answer(504, -32008, Exit.FAILED, "Tool passed its deadline", after_start=True)
+    way_out = "Call it again with less to do, or go on without it."
     retryable = True
 
     def __init__(self, name: str, seconds: float, *, still_running: bool = False, ended_after: float = 0.0) -> None:
@@ -279,11 +299,13 @@ class ToolFailedError(ToolcribError):
 class InvalidOutputError(ToolcribError):
     code = "invalid_output"
     answer = Answer(502, -32010, Exit.FAILED, "Tool returned invalid output", after_start=True)
+    way_out = "The tool is at fault, not your call; go on without it."
 
 
 class ToolBusyError(ToolcribError):
     code = "tool_busy"
     answer = Answer(503, -32011, Exit.FAILED, "Tool is busy")
+    way_out = "Try again later."
     retryable = True
 
 
@@ -292,12 +314,41 @@ class RateLimitedError(ToolcribError):
 
     code = "rate_limited"
     answer = Answer(429, -32029, Exit.REFUSED, "Too many requests")
+    way_out = "Try again later."
     retryable = True
 
     def __init__(self, message: str, seconds: float) -> None:
         super().__init__(message)
         self.seconds = seconds
         self.facts = {RETRY_AFTER: seconds}
+
+
+class RepeatedCallError(ToolcribError):
+    code = "repeated_call"
+    answer = Answer(409, -32009, Exit.REFUSED, "The same call again and again")
+
+
+class BudgetSpentError(ToolcribError):
+    """``limit`` names what is used up: calls, seconds or tokens."""
+
+    code = "budget_spent"
+    answer = Answer(403, -32003, Exit.REFUSED, "Budget is spent")
+
+    def __init__(self, message: str, *, limit: str, spent: float, of: float) -> None:
+        super().__init__(message)
+        self.facts = {"limit": limit, "spent": spent, "of": of}
+
+
+class LayerFailedError(ToolcribError):
+    """``layer`` says what broke: the tool's code did not, and perhaps it never ran."""
+
+    code = "layer_failed"
+    answer = Answer(500, -32603, Exit.FAILED, "A layer failed")
+    way_out = "It is no fault of your call; go on without the tool or tell the user."
+
+    def __init__(self, layer: str, tool: str, reason: str) -> None:
+        super().__init__(f"{layer} around the tool {tool!r} failed, the tool itself did not: {reason}")
+        self.tool = tool
 
 
 class IncompatibleError(ToolcribError, ValueError):
@@ -327,6 +378,7 @@ class ToolInUseError(ConflictError):
 class MissingDependencyError(ToolcribError, ImportError):
     code = "missing_dependency"
     answer = Answer(501, -32603, Exit.FAILED, "Optional package not installed")
+    way_out = "Only who runs the tools can mend this; tell the user."
 
     def __init__(self, what: str, install: str = "", *, extra: str = "") -> None:
         """``extra`` is the extra of Toolcrib that brings it; ``install`` is the command for what no extra brings."""
@@ -338,11 +390,13 @@ class MissingDependencyError(ToolcribError, ImportError):
 class MissingConfigError(ToolcribError):
     code = "missing_config"
     answer = Answer(409, -32009, Exit.INVALID, "Required configuration missing")
+    way_out = "Only who runs the tools can mend this; tell the user."
 
 
 class UnavailableError(ToolcribError):
     code = "unavailable"
     answer = Answer(503, -32011, Exit.FAILED, "Service unavailable")
+    way_out = "Try again in a moment."
     retryable = True
 
 
@@ -379,6 +433,18 @@ class PolicyUnavailableError(UnavailableError):
     answer = Answer(503, -32011, Exit.REFUSED, "Policy service unavailable")
 
 
+class CircuitOpenError(UnavailableError):
+    """``seconds`` is how long the tool is left alone."""
+
+    code = "circuit_open"
+    answer = Answer(503, -32011, Exit.FAILED, "Tool is left alone after failures")
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+        self.facts = {RETRY_AFTER: seconds}
+
+
 class OverloadedError(UnavailableError):
     code = "overloaded"
     answer = Answer(503, -32011, Exit.FAILED, "Too much is asked at once")
@@ -396,9 +462,19 @@ _MANY_NAMES, _LONG_NAME = 500, 128
 
 def did_you_mean(wanted: str, known: Iterable[str]) -> str:
     """``"; did you mean 'x'?"`` if something in ``known`` is close to ``wanted``."""
-    short = [name for name in itertools.islice(known, _MANY_NAMES) if len(name) <= _LONG_NAME]
-    close = difflib.get_close_matches(wanted, short, n=1) if len(wanted) <= _LONG_NAME else ()
+    close = closest(wanted, known, 1)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def closest(wanted: str, known: Iterable[str], most: int) -> list[str]:
+    """What in ``known`` is close to ``wanted``: what differs in its case alone, then what is spelled much like it."""
+    if len(wanted) > _LONG_NAME:
+        return []
+    folded = wanted.casefold()
+    names = [name for name in known if len(name) <= _LONG_NAME]
+    same = [name for name in names if name.casefold() == folded]
+    alike = difflib.get_close_matches(wanted, names[:_MANY_NAMES], n=most) if len(same) < most else []
+    return list(dict.fromkeys([*same, *alike]))[:most]
 
 
 def shown(value: object) -> str:
@@ -409,6 +485,11 @@ def shown(value: object) -> str:
 
 UNEXPECTED: Final = ToolcribError("something went wrong in Toolcrib; its log has the reason")
 """What is told of an exception that is not of the tree: a defect, whose text stays in the log."""
+
+
+def can_retry(error: ToolcribError) -> bool:
+    """Whether trying again can help: what is known of this one error counts, else its kind."""
+    return bool(error.facts.get("retryable", error.retryable))
 
 
 def kind_for_code(code: str | None) -> type[ToolcribError] | None:

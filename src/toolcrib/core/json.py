@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
@@ -107,7 +107,7 @@ def as_text(value: Any) -> str:
     kind = type(value)
     if kind is str:
         return value if value.isascii() else encodable(value)
-    if kind is int:
+    if kind is int and -MAX_INTEGER < value < MAX_INTEGER:  # str refuses what has thousands of digits
         return str(value)
     if isinstance(value, str):
         return encodable(value)
@@ -217,13 +217,36 @@ def lookup(root: Any, reference: object) -> Any:
     """What a reference inside ``root`` such as ``#/$defs/Address`` leads to, or None."""
     if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
         return None
+    keys = pointer_keys(unquote(reference))
+    node, followed = walk(root, keys)
+    return node if followed == len(keys) else None
+
+
+def pointer_keys(pointer: str) -> list[str]:
+    """The keys of a JSON pointer such as ``/rows/10/name``, behind whatever stands before its first slash."""
+    return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+
+
+def pointer_to(*keys: str | int) -> str:
+    """The JSON pointer of what these keys lead to."""
+    return "".join(f"/{str(key).replace('~', '~0').replace('/', '~1')}" for key in keys)
+
+
+_LONGEST_INDEX = 12
+
+
+def walk(root: Any, keys: Sequence[str]) -> tuple[Any, int]:
+    """Where ``keys`` lead from ``root``, as far as they do, and how many of them were followed."""
     node = root
-    for part in unquote(reference).split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
+    for followed, key in enumerate(keys):
         if isinstance(node, Mapping) and key in node:
             node = node[key]
-        elif isinstance(node, list) and key.isdigit() and int(key) < len(node):
+        elif isinstance(node, list) and _is_index(key) and int(key) < len(node):
             node = node[int(key)]
         else:
-            return None
-    return node
+            return node, followed
+    return node, len(keys)
+
+
+def _is_index(key: str) -> bool:
+    return len(key) <= _LONGEST_INDEX and key.isascii() and key.isdecimal()

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolcrib.core.content import told_media
 from toolcrib.core.errors import (
+    RETRY_AFTER,
     Answer,
     DeniedError,
     InvalidArgumentsError,
@@ -83,13 +85,29 @@ class ToolResult:
         return None if kind is None or kind.answer.after_start else kind.answer
 
     @property
+    def way_out(self) -> str:
+        """What a model can do about a call that went wrong, in one sentence; empty if the error's own says it."""
+        kind = None if self.success else kind_for_code(self.error_code)
+        error = self.error or ""
+        if kind is None or "again" in error or error.endswith("?"):
+            return ""
+        if self.metadata.get("still_running"):
+            return "It may still have its effect, so look before you call it again."
+        seconds = self.metadata.get(RETRY_AFTER)
+        return kind.way_out if seconds is None else f"Try again in {seconds:.3g} seconds."
+
+    @property
     def is_terminal(self) -> bool:
         """Whether the tool that ran ends the task it was called for."""
         return bool(self.metadata.get("is_terminal"))
 
     def to_json(self) -> dict[str, Any]:
-        """As ``to_dict``, every part a JSON value: one that is none does not cost the others."""
-        return {name: as_json(part) for name, part in self.to_dict().items()}
+        """As ``to_dict``, every part a JSON value: one that is none does not cost the others.
+
+        Images, audio and files are objects with their media type and base64, and so are plain bytes.
+        """
+        told = self.to_dict() | {"data": told_media(self.data)}
+        return {name: as_json(part) for name, part in told.items()}
 
     def to_dict(self) -> dict[str, Any]:
         return {

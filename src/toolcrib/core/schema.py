@@ -18,7 +18,7 @@ import jsonschema_rs
 
 from toolcrib.core.defaults import applying, filled_in, find_defaults, properties, required_names
 from toolcrib.core.errors import InvalidArgumentsError, InvalidOutputError, InvalidSchemaError, did_you_mean
-from toolcrib.core.json import check_json, is_plain, lookup
+from toolcrib.core.json import check_json, is_finite, is_plain, lookup
 from toolcrib.core.references import with_pointers
 from toolcrib.core.schema_cost import characters, costs, size_and_depth
 from toolcrib.core.schema_patterns import BACKTRACKS, MOST_COMPILED, MOST_STEPS, compiled_size, pattern_steps
@@ -256,14 +256,15 @@ class ArgumentCheck:
         except InvalidSchemaError:
             raise
         except ValueError as error:
-            raise InvalidArgumentsError(
-                f"the arguments of {self._tool!r} are not JSON: {error}", tool=self._tool
-            ) from None
+            raise self._not_json(error) from None
         if not valid:
             self._complain(given)
         if self._absent or self._nested:
             self._fill(given)
         return given
+
+    def _not_json(self, reason: object) -> InvalidArgumentsError:
+        return InvalidArgumentsError(f"the arguments of {self._tool!r} are not JSON: {reason}", tool=self._tool)
 
     def _fill(self, given: dict[str, Any]) -> None:
         for name, value in self._absent.items():
@@ -274,6 +275,8 @@ class ArgumentCheck:
                 given[name] = filled_in(given[name], parts)
 
     def _complain(self, given: dict[str, Any]) -> NoReturn:
+        if not is_finite(given):
+            raise self._not_json("NaN and Infinity are no numbers there")
         # Unknown names first: a misspelt argument also shows up as a missing one.
         try:
             errors = sorted(
@@ -281,6 +284,8 @@ class ArgumentCheck:
             )
         except InvalidSchemaError as error:
             raise InvalidArgumentsError(str(error), tool=self._tool) from None
+        except ValueError as error:  # half of a surrogate pair, which no message can hold
+            raise self._not_json(error) from None
         wrong: dict[str, str] = {}
         for each in errors:
             for argument, complaint in self._explained(each, given):
@@ -312,9 +317,14 @@ def _complaint(error: jsonschema_rs.ValidationError) -> str:
     """What the library says; of alternatives, why the value is none of them."""
     branches = getattr(error.kind, "context", ())
     if not 0 < len(branches) <= _MOST_BRANCHES or not all(branches):
-        return f"{error.message:.300}"
-    reasons = dict.fromkeys(branch[0].message for branch in branches)
-    return f"{'; nor can it be another: '.join(reasons):.300}"
+        return _in_short(error.message)
+    reasons = dict.fromkeys(_in_short(branch[0].message, 300 // len(branches)) for branch in branches)
+    return "; nor can it be another: ".join(reasons)
+
+
+def _in_short(message: str, most: int = 300) -> str:
+    """The value that a complaint begins with may be long; what is wrong with it stands at the end."""
+    return message if len(message) <= most else f"{message[: most // 3]} ... {message[-(most - most // 3) :]}"
 
 
 def named_arguments(schema: Mapping[str, Any]) -> frozenset[str] | None:
@@ -360,7 +370,7 @@ class OutputCheck:
             if self._is_valid(value):
                 return
             error = next(iter(self._validator.iter_errors(value)))
-            path, complaint = ".".join(map(str, error.instance_path)), error.message[:300]
+            path, complaint = ".".join(map(str, error.instance_path)), _in_short(error.message)
         except InvalidSchemaError:
             raise
         except ValueError as error:

@@ -104,7 +104,7 @@ class Tool(Generic[P, R_co]):
         if decode is not None:
             arguments = decode(arguments)
         if self.context_parameter is not None:
-            arguments = {**arguments, self.context_parameter: context}
+            arguments = {**arguments, self.context_parameter: context.handed_to(self.spec.name)}
         return arguments
 
     def with_spec(self, spec: ToolSpec) -> Tool:

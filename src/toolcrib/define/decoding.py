@@ -46,15 +46,22 @@ class Decoder:
             try:
                 values[name] = _decoded(adapter, values[name])
             except ValidationError as error:
-                for each in error.errors(include_url=False):
-                    path = ".".join([name, *map(str, each["loc"])])
-                    complaint = f"{each['msg'][:1].lower()}{each['msg'][1:]}"
-                    wrong.setdefault(path, f"argument {path!r} of tool {self.tool!r}: {complaint}")
+                wrong.update(complaints(error, self.tool, name))
         if wrong:
             raise InvalidArgumentsError.of(wrong, tool=self.tool)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.tool, self.rich, self.whole)
+
+
+def complaints(error: ValidationError, tool: str, *within: str) -> dict[str, str]:
+    """What pydantic says is wrong with a tool's arguments: the first of each, by its path."""
+    wrong: dict[str, str] = {}
+    for each in error.errors(include_url=False):
+        path = ".".join([*within, *map(str, each["loc"])])
+        complaint = f"{each['msg'][:1].lower()}{each['msg'][1:]}"
+        wrong.setdefault(path, f"argument {path!r} of tool {tool!r}: {complaint}")
+    return wrong
 
 
 def _decoded(adapter: TypeAdapter[Any], value: Any) -> Any:

@@ -37,7 +37,7 @@ from toolcrib.define.builder import Schema
 from toolcrib.define.builder import ToolBuilder as CoreBuilder
 from toolcrib.dialects.agentforge_events import EventHandler, RegistryEvent, Updated, adapted
 from toolcrib.dialects.agentforge_metadata import ToolCategory, ToolMetadata
-from toolcrib.frameworks.langchain import Execute, to_structured_tool
+from toolcrib.frameworks import Execute, to_structured_tool
 from toolcrib.registry import ToolRegistry as CoreRegistry
 
 if TYPE_CHECKING:

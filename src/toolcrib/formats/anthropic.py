@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from toolcrib.core.content import SIMPLE, File, Image, Part, Text, base64_of, parts_of
+from toolcrib.core.content import SIMPLE, File, Image, Part, Text, ToolReferences, base64_of, parts_of
 from toolcrib.core.json import as_text
 from toolcrib.core.result import ToolResult
 from toolcrib.core.schema import JsonSchema, compile_schema
@@ -21,6 +21,7 @@ NAMES = NameRule(r"A-Za-z0-9_\-", 128)
 
 _FORBIDDEN_AT_THE_TOP = ("oneOf", "anyOf", "allOf")
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_PDF = "application/pdf"
 _PARAMETER = re.compile(r"[A-Za-z0-9_.\-]{1,64}")
 
 
@@ -119,18 +120,27 @@ def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss
         content = as_text(result.data)
         return {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": False}
     parts = parts_of(result.data) if result.success else (Text(error_of(result)),)
-    if any(isinstance(part, Image | File) for part in parts):
+    if len(parts) == 1 and isinstance(parts[0], ToolReferences) and parts[0].tools:
+        content = [{"type": "tool_reference", "tool_name": NAMES.apply(spec.name)} for spec in parts[0].tools]
+        return {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": False}
+    if any(map(takes, parts)):
         content = [_block(part, name, losses) for part in parts]
     else:
         content = "\n".join(part_text(part, name, losses, "Anthropic") for part in parts)
     return {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": not result.success}
 
 
+def takes(part: Part) -> bool:
+    return (isinstance(part, Image) and part.media_type in _IMAGES) or (
+        isinstance(part, File) and part.media_type == _PDF
+    )
+
+
 def _block(part: Part, name: str, losses: list[Loss]) -> dict[str, Any]:
     match part:
-        case Image(data, media_type) if media_type in _IMAGES:
+        case Image(data, media_type) if takes(part):
             return {"type": "image", "source": _source(data, media_type)}
-        case File(data, "application/pdf" as media_type):
+        case File(data, media_type) if takes(part):
             return {"type": "document", "source": _source(data, media_type)}
     return {"type": "text", "text": part_text(part, name, losses, "Anthropic")}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolcrib.core.content import Audio, File, Image, base64_of, parts_of
+from toolcrib.core.content import Audio, File, Image, Json, Part, Text, base64_of, parts_of
 from toolcrib.core.json import as_json, as_text
 from toolcrib.core.result import ToolResult
 from toolcrib.core.schema import JsonSchema
@@ -94,12 +94,20 @@ def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss
     if not result.success:
         return {"functionResponse": answer | {"response": {"error": as_text(error_of(result))}}}
     parts = parts_of(result.data)
-    inline = [part for part in parts if isinstance(part, Image | Audio | File)]
-    if not inline:
-        return {"functionResponse": answer | {"response": {"output": as_json(result.data)}}}
-    told = "\n".join(part_text(part, name, losses, "Gemini") for part in parts if part not in inline)
-    media = [{"inlineData": {"mimeType": part.media_type, "data": base64_of(part.data)}} for part in inline]
-    return {"functionResponse": answer | {"response": {"output": told}, "parts": media}}
+    match parts:
+        case (Text(value),) | (Json(value),):
+            return {"functionResponse": answer | {"response": {"output": as_json(value)}}}
+    told = "\n".join(part_text(part, name, losses, "Gemini") for part in parts if not takes(part))
+    media = [
+        {"inlineData": {"mimeType": part.media_type, "data": base64_of(part.data)}}
+        for part in parts
+        if isinstance(part, Image | Audio | File)
+    ]
+    return {"functionResponse": answer | {"response": {"output": told}} | ({"parts": media} if media else {})}
+
+
+def takes(part: Part) -> bool:
+    return isinstance(part, Image | Audio | File)
 
 
 def together(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:

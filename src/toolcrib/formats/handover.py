@@ -10,8 +10,8 @@ from typing_extensions import Unpack
 
 from toolcrib.core.errors import ExportError, ToolNotFoundError
 from toolcrib.core.spec import ToolSpec
-from toolcrib.formats import openapi
-from toolcrib.formats.naming import exported_names
+from toolcrib.formats import openai_responses, openapi
+from toolcrib.formats.naming import SEARCH_TOOLS, exported_names
 from toolcrib.formats.provider import Loss
 from toolcrib.formats.table import Define, Format, format_named
 
@@ -88,6 +88,8 @@ def tool_called(names: Iterable[str], format: str, exported_name: str) -> str:
     """
     rule = format_named(format).names
     known = list(names)
+    if exported_name == openai_responses.SEARCHED:
+        exported_name = SEARCH_TOOLS
     for name in known:
         if rule.apply(name) == exported_name:
             return name

@@ -6,13 +6,14 @@ wrapped as ``{"result": ...}``, and its schema likewise.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from toolcrib.core.content import Audio, File, Image, Json, Link, Part, base64_of, parts_of
+from toolcrib.core.content import Audio, File, Image, Json, Link, Part, ToolReferences, base64_of, parts_of
 from toolcrib.core.content import Text as TextPart
-from toolcrib.core.json import as_json, as_text
+from toolcrib.core.json import as_json, as_text, write_json
 from toolcrib.core.result import ToolResult
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.schema import JsonSchema
@@ -35,6 +36,7 @@ _KINDS_OF_HINTS: dict[str, type] = {
     "idempotentHint": bool,
     "openWorldHint": bool,
 }
+_MEDIA = re.compile(rb'"contentEncoding": ?"base64"|"format": ?"binary"')
 _NEVER_AN_OBJECT = frozenset({"string", "number", "integer", "boolean", "array", "null"})
 
 
@@ -44,8 +46,10 @@ def definition(spec: ToolSpec, name: str, losses: list[Loss]) -> dict[str, Any]:
         given["title"] = spec.display_name
     given["inputSchema"] = object_schema(spec, losses, "MCP")
     if spec.returns:
-        output = output_schema(spec.returns)
-        if output is None:
+        output = None if holds_media(spec.returns) else output_schema(spec.returns)
+        if holds_media(spec.returns):
+            losses.append(Loss(spec.name, "returns", "MCP has images, audio and files beside structured content"))
+        elif output is None:
             losses.append(Loss(spec.name, "returns", "MCP takes the output schema of an object, and this may be none"))
         else:
             given["outputSchema"] = output
@@ -65,6 +69,11 @@ def hints_of(spec: ToolSpec) -> dict[str, Any]:
 def _sound(hints: dict[str, Any]) -> dict[str, Any]:
     """Those that are of the kind the protocol says: one of another kind would make a whole list of tools invalid."""
     return {name: hint for name, hint in hints.items() if isinstance(hint, _KINDS_OF_HINTS.get(name, object))}
+
+
+def holds_media(returns: JsonSchema) -> bool:
+    """Whether a schema is of images, audio, files or bytes. They are content, and would be sent a second time."""
+    return _MEDIA.search(write_json(returns)) is not None
 
 
 def output_schema(returns: JsonSchema) -> JsonSchema | None:
@@ -116,11 +125,20 @@ def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss
     if not result.success:
         return {"content": [_text(error_of(result))], "isError": True}
     parts = parts_of(result.data)
-    if any(isinstance(part, Image | Audio | File | Link) for part in parts):
-        return {"content": [_block(part) for part in parts], "isError": False}
-    data = as_json(result.data)
-    structured = data if isinstance(data, dict) else {WRAPPED: data}
-    return {"content": [_text(as_text(data))], "structuredContent": structured, "isError": False}
+    match parts:
+        case (TextPart(value),) | (Json(value),):
+            data = as_json(value)
+            return {"content": [_text(as_text(data))], "structuredContent": structured(data), "isError": False}
+    return {"content": [_block(part) for part in parts], "isError": False}
+
+
+def structured(data: Any) -> dict[str, Any]:
+    """A JSON value as structured content."""
+    return data if isinstance(data, dict) else {WRAPPED: data}
+
+
+def takes(part: Part) -> bool:
+    return isinstance(part, Image | Audio | File)
 
 
 def _block(part: Part) -> dict[str, Any]:
@@ -137,6 +155,8 @@ def _block(part: Part) -> dict[str, Any]:
             return _text(text)
         case Json(value):
             return _text(as_text(value))
+        case ToolReferences():
+            return _text(as_text(part.text))
 
 
 def together(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -5,9 +5,10 @@ Messages come as the providers' SDKs make them, or as dicts; a response is taken
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from toolcrib.formats import openai_responses
 from toolcrib.formats.plain import plain
 from toolcrib.formats.streamed import StreamedMessage
 
@@ -21,15 +22,25 @@ def calls_of(message: Any) -> tuple[str, list[Mapping[str, Any]]]:
         message = message.message
     for _ in range(_MAX_WRAPPED):
         if isinstance(message, Sequence) and not isinstance(message, str | bytes):
-            bodies = [each if type(each) is dict else plain(each) for each in message]
-            return _calls_among([body for body in bodies if body is not None])
+            blocks = _mappings(message)
+            found = _calls_among(blocks)
+            if found[1] or not blocks or blocks[-1].get("role") != "assistant":
+                return found
+            message = blocks[-1]  # a conversation, whose last message counts
         body = plain(message)
         if body is None:
             break
         if _format_of(body):
             return _calls_among([body])
+        if isinstance(listed := body.get("tool_calls"), list | tuple) and listed:
+            return "openai", _mappings(listed)  # whatever they look like: each waits for an answer under its id
         message = _inside(body)
     return "", []
+
+
+def _mappings(blocks: Iterable[Any]) -> list[Mapping[str, Any]]:
+    bodies = [each if type(each) is dict else plain(each) for each in blocks]
+    return [body for body in bodies if body is not None]
 
 
 def _inside(body: Mapping[str, Any]) -> Any:
@@ -38,7 +49,7 @@ def _inside(body: Mapping[str, Any]) -> Any:
         if isinstance(listed := body.get(responses), Sequence) and listed and not isinstance(listed, str):
             first = plain(listed[0]) or {}
             return first.get("message", first.get("content"))
-    for key in ("tool_calls", "output", "parts", "content"):
+    for key in ("output", "parts", "content"):
         if body.get(key):
             return body[key]
     return None
@@ -64,6 +75,8 @@ def _format_of(block: Mapping[str, Any]) -> str:
     kind = block.get("type")
     if type(kind) is str and kind in _BY_TYPE:
         return _BY_TYPE[kind]
+    if kind == openai_responses.SEARCH_TYPE:
+        return "openai-responses" if block.get("execution") == "client" else ""
     if kind == "function" and "function" in block:
         return "openai"
     if block.get("role") is not None or block.get("parts") is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolcrib.core.content import SIMPLE, parts_of
+from toolcrib.core.content import SIMPLE, Part, parts_of
 from toolcrib.core.errors import ToolValidationError
 from toolcrib.core.json import as_text
 from toolcrib.core.result import ToolResult
@@ -20,7 +20,7 @@ from toolcrib.formats.strict import openai_subset, strict_schema
 NAMES = NameRule(r"A-Za-z0-9_\-", 64)
 MAX_DESCRIPTION = 1024
 
-_FORBIDDEN_AT_THE_TOP = ("oneOf", "anyOf", "allOf", "not", "enum")
+FORBIDDEN_AT_THE_TOP = ("oneOf", "anyOf", "allOf", "not", "enum")
 _STRICT = {provider: openai_subset(provider) for provider in ("OpenAI", "OpenRouter")}
 
 
@@ -38,16 +38,22 @@ def openrouter_definition(spec: ToolSpec, name: str, losses: list[Loss], *, stri
 def function(spec: ToolSpec, name: str, losses: list[Loss], *, strict: bool) -> dict[str, Any]:
     """As OpenAI takes it: a description over 1,024 characters, which it refuses, is cut."""
     given = _function(spec, name, losses, "OpenAI", strict)
-    if len(spec.description) > MAX_DESCRIPTION:
-        given["description"] = f"{spec.description[: MAX_DESCRIPTION - 3]}..."
+    given["description"] = short = short_description(spec)
+    if short != spec.description:
         losses.append(Loss(spec.name, "description", f"OpenAI takes {MAX_DESCRIPTION} characters; the rest is cut off"))
     return given
+
+
+def short_description(spec: ToolSpec) -> str:
+    """Cut to what OpenAI takes."""
+    description = spec.description
+    return description if len(description) <= MAX_DESCRIPTION else f"{description[: MAX_DESCRIPTION - 3]}..."
 
 
 def _function(spec: ToolSpec, name: str, losses: list[Loss], provider: str, strict: bool) -> dict[str, Any]:
     given: dict[str, Any] = {"name": name, "description": spec.description}
     schema = strict_schema(spec, _STRICT[provider], losses) if strict else None
-    given["parameters"] = schema or object_schema(spec, losses, provider, _FORBIDDEN_AT_THE_TOP)
+    given["parameters"] = schema or object_schema(spec, losses, provider, FORBIDDEN_AT_THE_TOP)
     return given | {"strict": schema is not None} if strict else given
 
 
@@ -87,6 +93,11 @@ def text_of(result: ToolResult, name: str, losses: list[Loss], provider: str) ->
     if type(result.data) in SIMPLE:
         return as_text(result.data)
     return "\n".join(part_text(part, name, losses, provider) for part in parts_of(result.data))
+
+
+def takes(part: Part) -> bool:  # noqa: ARG001
+    """A tool's message holds text alone."""
+    return False
 
 
 def together(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolcrib.core.content import SIMPLE, File, Image, Part, base64_of, parts_of
+from toolcrib.core.content import SIMPLE, File, Image, Part, ToolReferences, base64_of, parts_of
 from toolcrib.core.result import ToolResult
 from toolcrib.core.schema import JsonSchema
 from toolcrib.core.schema_facts import followed, listed_values, named_types
@@ -15,7 +15,9 @@ from toolcrib.formats.jsonable import copied
 from toolcrib.formats.provider import Asked, Loss, asked, part_text
 
 NAMES = openai.NAMES
-TYPE = "function_call"
+SEARCH_TYPE = "tool_search_call"
+SEARCHED = "openai:tool_search"
+"""What a ``tool_search_call``, which names nothing, is a call of. No tool can be called that."""
 _TITLE = "OpenAI Responses"
 
 
@@ -46,18 +48,37 @@ from_definition = openai.from_definition
 
 
 def read_call(call: Mapping[str, Any]) -> Asked:
-    """A ``function_call`` item. Its own id is not the one that its answer names."""
+    """A ``function_call`` item, or a search that is ours to do. Its own id is not the one that its answer names."""
+    if call.get("type") == SEARCH_TYPE:
+        return asked(SEARCHED, call.get("arguments"), call.get("call_id") or call.get("id"))
     return asked(call.get("name"), call.get("arguments"), call.get("call_id") or call.get("id"))
 
 
 def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss]) -> dict[str, Any]:
+    if name == SEARCHED:
+        return _search_output(call_id, result, losses)
     parts = parts_of(result.data) if result.success and type(result.data) not in SIMPLE else ()
     output: Any
-    if any(isinstance(part, Image | File) for part in parts):
+    if any(map(takes, parts)):
         output = [_item(part, name, losses) for part in parts]
     else:
         output = openai.text_of(result, name, losses, _TITLE)
     return {"type": "function_call_output", "call_id": call_id, "output": output}
+
+
+def takes(part: Part) -> bool:
+    return isinstance(part, Image | File)
+
+
+def _search_output(call_id: str, result: ToolResult, losses: list[Loss]) -> dict[str, Any]:
+    """The definitions that were found. It has no place for a failure: then nothing was found."""
+    found = result.data.tools if isinstance(result.data, ToolReferences) else ()
+    if not result.success:
+        losses.append(Loss(SEARCHED, "result", f"{_TITLE} takes no error of a search: {result.error}"))
+    tools = [definition(spec, NAMES.apply(spec.name), losses) | {"defer_loading": True} for spec in found]
+    return {
+        "type": "tool_search_output", "call_id": call_id, "execution": "client", "status": "completed", "tools": tools,
+    }  # fmt: skip
 
 
 def _item(part: Part, name: str, losses: list[Loss]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
-from toolcrib.core.content import Json, Link, Part, Text
+from toolcrib.core.content import Json, Link, Part, Text, ToolReferences
 from toolcrib.core.errors import InvalidArgumentsError
 from toolcrib.core.json import as_text, holds_more_values, is_finite, read_json
 from toolcrib.core.result import ToolResult
@@ -121,6 +121,8 @@ def part_text(part: Part, tool: str, losses: list[Loss], provider: str) -> str:
             return as_text(value)
         case Link(url, title):
             return as_text(f"[{title}]({url})" if title else url)
+        case ToolReferences():
+            return as_text(part.text)
     losses.append(Loss(tool, "result", f"{provider} takes no {part.type} like this as a result; it is sent as base64"))
     return as_text(part)
 
@@ -133,7 +135,9 @@ def spec_from(given: Mapping[str, Any], parameters: Any, **fields: Any) -> ToolS
 
 
 def error_of(result: ToolResult) -> str:
-    return result.error or "the tool failed"
+    """What was wrong, and what a model can do about it."""
+    error, way_out = result.error or "the tool failed", result.way_out
+    return f"{error.rstrip('.')}. {way_out}" if way_out else error
 
 
 def failure_of(result: ToolResult) -> dict[str, Any]:

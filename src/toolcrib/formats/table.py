@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
+from toolcrib.core.content import Part
 from toolcrib.core.errors import ExportError
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec
@@ -23,6 +24,9 @@ class Provider(Protocol):
     def read_call(self, call: Mapping[str, Any]) -> Asked: ...
 
     def render_result(self, call_id: str, result: ToolResult, name: str, losses: list[Loss]) -> dict[str, Any]: ...
+
+    def takes(self, part: Part) -> bool:
+        """Whether a result may hold an image, audio or file like this, other than as base64."""
 
     def together(self, answers: list[dict[str, Any]]) -> list[dict[str, Any]]: ...
 

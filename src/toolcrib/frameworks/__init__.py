@@ -1,5 +1,65 @@
-"""Live tools to and from other people's agent frameworks: one file each, its package imported when it is asked for."""
+"""Live tools to and from other people's agent frameworks.
 
-from toolcrib.frameworks.langchain import to_structured_tool
+Each has a file with two functions: ``export`` hands offers over, ``adopt`` makes tools of theirs. The file is imported
+when its framework is first asked for, and with it the framework's package.
+"""
 
-__all__ = ["to_structured_tool"]
+from __future__ import annotations
+
+from importlib import import_module
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING
+
+from toolcrib.core.errors import MissingDependencyError
+from toolcrib.core.tool import Tool
+from toolcrib.frameworks.offer import Execute, Offer, offers
+
+if TYPE_CHECKING:
+    from langchain_core.tools import StructuredTool
+
+__all__ = ["Execute", "Offer", "framework", "framework_of", "offers", "to_structured_tool"]
+
+_PACKAGES = {
+    "langchain": "langchain-core",
+    "llama_index": "llama-index-core",
+    "openai_agents": "openai-agents",
+    "pydantic_ai": "pydantic-ai-slim",
+}
+_KINDS = {
+    ("langchain_core", "BaseTool"): "langchain",
+    ("llama_index", "BaseTool"): "llama_index",
+    ("agents", "FunctionTool"): "openai_agents",
+    ("pydantic_ai", "Tool"): "pydantic_ai",
+}
+"""The package that a class is from, and its name."""
+
+
+def framework(name: str) -> ModuleType:
+    """The file of a framework; MissingDependencyError, with the extra that brings it, if it is not installed."""
+    try:
+        return import_module(f"toolcrib.frameworks.{name}")
+    except ModuleNotFoundError:
+        raise MissingDependencyError(_PACKAGES[name], extra=name.replace("_", "-")) from None
+    except ImportError:
+        what = f"a {_PACKAGES[name]} as new as Toolcrib needs it"
+        raise MissingDependencyError(what, extra=name.replace("_", "-")) from None
+
+
+def framework_of(thing: object) -> str | None:
+    """The framework that ``thing`` is a tool of, told by the name of its class alone; None if of none."""
+    kind = type(thing)
+    if kind is FunctionType or kind is Tool:
+        return None
+    for each in kind.__mro__:
+        if name := _KINDS.get((each.__module__.partition(".")[0], each.__name__)):
+            return name
+    return None
+
+
+def to_structured_tool(tool: Tool, execute: Execute | None = None) -> StructuredTool:
+    """``tool`` as LangChain's StructuredTool, which raises what goes wrong.
+
+    ``execute`` runs it in another way than ``tool.execute`` does, such as with a registry's checks.
+    """
+    made: StructuredTool = framework("langchain").structured_tool(tool, execute)
+    return made

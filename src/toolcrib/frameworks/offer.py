@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from toolcrib.core.progress import Listener
+from toolcrib.calling.streaming import stream
+from toolcrib.core.content import Audio, File, Image, Link, Part, parts_of
+from toolcrib.core.context import NO_CONTEXT, ToolContext
+from toolcrib.core.progress import ToolEvent
 from toolcrib.core.result import ToolResult
 from toolcrib.core.schema import JsonSchema
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.formats.naming import exported_names
 from toolcrib.formats.nulls import without_nulls
-from toolcrib.formats.openai import NAMES
+from toolcrib.formats.openai import FORBIDDEN_AT_THE_TOP, NAMES, short_description
 from toolcrib.formats.schemas import object_schema
 
-Run = Callable[[str, Mapping[str, Any], Listener | None], Coroutine[Any, Any, ToolResult]]
-"""Runs a tool by its name, all of a registry's rules in force. Never raises; the listener hears progress and items."""
+Run = Callable[[str, Mapping[str, Any], ToolContext], Coroutine[Any, Any, ToolResult]]
+"""Runs a tool by its name, all of a registry's rules in force. Never raises."""
+Execute = Callable[[dict[str, Any]], Coroutine[Any, Any, Any]]
+"""Runs one tool. What it returns may be a ToolResult."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,25 +33,55 @@ class Offer:
     name: str
     """As every provider takes it."""
     parameters: JsonSchema
-    """Its own copy."""
+    """Its own copy, without what providers refuse at the top of a schema."""
     run: Run
+    context: ToolContext = NO_CONTEXT
 
     @property
-    def description(self) -> str:
-        return self.spec.description
+    def short_description(self) -> str:
+        """Cut to what OpenAI takes, for a framework that hands it over as it is."""
+        return short_description(self.spec)
 
-    async def call(self, arguments: Mapping[str, Any], listener: Listener | None = None) -> ToolResult:
+    def call(self, arguments: Mapping[str, Any], call_id: str | None = None) -> Coroutine[Any, Any, ToolResult]:
         """Never raises; cancelling it cancels the tool. A null that stands for "not given" is none here."""
-        if type(arguments) is dict:
-            arguments = without_nulls(self.spec.parameters, arguments)
-        return await self.run(self.spec.name, arguments, listener)
+        return self.run(self.spec.name, self._given(arguments), self._context(call_id))
+
+    async def told(
+        self, arguments: Mapping[str, Any], tell: Callable[[ToolEvent], Awaitable[object]], call_id: str | None = None
+    ) -> ToolResult:
+        """The same for who listens: progress and items are told as they come, on the caller's event loop."""
+        result: ToolResult | None = None
+        async with aclosing(
+            stream(partial(self.run, self.spec.name, self._given(arguments)), self._context(call_id))
+        ) as events:
+            async for event in events:
+                if event.result is None:
+                    await tell(event)
+                result = event.result
+        assert result is not None
+        return result
+
+    def _given(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        return without_nulls(self.spec.parameters, arguments) if type(arguments) is dict else arguments
+
+    def _context(self, call_id: str | None) -> ToolContext:
+        return self.context.asked_as(call_id) if call_id else self.context
 
 
-def offers(tools: Iterable[Tool], run: Run, framework: str) -> list[Offer]:
+def offers(tools: Iterable[Tool], run: Run, framework: str, context: ToolContext = NO_CONTEXT) -> list[Offer]:
     """Every tool, under names that every provider takes; ExportError if two would share one."""
     specs = [tool.spec for tool in tools]
     names = exported_names(specs, NAMES, framework)
-    return [Offer(spec, name, object_schema(spec, [], framework), run) for spec, name in zip(specs, names, strict=True)]
+    return [
+        Offer(spec, name, object_schema(spec, [], framework, FORBIDDEN_AT_THE_TOP), run, context)
+        for spec, name in zip(specs, names, strict=True)
+    ]
+
+
+def media_of(result: ToolResult) -> tuple[Part, ...]:
+    """The parts of a result that holds more than text and JSON; none of one that does not."""
+    parts = parts_of(result.data)
+    return parts if any(isinstance(part, Image | Audio | File | Link) for part in parts) else ()
 
 
 def failure_text(result: ToolResult) -> str:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+from toolcrib.calling.call import Calls
+from toolcrib.calling.usage import UNKNOWN
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import InvalidArgumentsError, ToolcribError, ToolFailedError
 from toolcrib.core.result import ToolResult
@@ -15,22 +18,40 @@ from toolcrib.formats import Asked, read_call, tool_called
 from toolcrib.formats.nulls import holds_null, without_nulls
 from toolcrib.formats.provider import arguments_of
 from toolcrib.formats.table import format_named, provider_named
+from toolcrib.registry.large_results import LargeResults
 
 Execute = Callable[[str, Mapping[str, Any], ToolContext], Coroutine[Any, Any, ToolResult]]
+Answered = Callable[[Iterable[str], Iterable[dict[str, Any]]], None]
+"""Told what a model is answered to its calls of tools by these names, UNKNOWN where there is no such tool."""
 
 
 class Conversation:
-    """Answers calls in ``format`` with ``tools``; ``execute`` never raises."""
+    """Answers calls in ``format`` with ``tools``. ``execute`` never raises; ``calls`` hear of what cannot be executed.
 
-    __slots__ = ("_context", "_execute", "_format", "_provider", "_title", "_tools")
+    ``large`` shortens what is too long, and ``answered`` is told of the answers.
+    """
 
-    def __init__(self, format: str, tools: Mapping[str, Tool], execute: Execute, context: ToolContext) -> None:
+    __slots__ = ("_answered", "_calls", "_context", "_execute", "_format", "_large", "_provider", "_title", "_tools")
+
+    def __init__(
+        self,
+        format: str,
+        tools: Mapping[str, Tool],
+        calls: Calls,
+        execute: Execute,
+        context: ToolContext,
+        answered: Answered,
+        large: LargeResults | None = None,
+    ) -> None:
         self._format = format
         self._provider = provider_named(format)
         self._title = format_named(format).title
         self._tools = tools
+        self._calls = calls
         self._execute = execute
         self._context = context
+        self._answered = answered
+        self._large = large
 
     def read(self, call: Any) -> Asked:
         """A call as it came; whatever is wrong with it is told when it is answered."""
@@ -47,11 +68,13 @@ class Conversation:
         calls that never wait cost no tasks.
         """
         answers: list[dict[str, Any] | None] = [None] * len(calls)
+        names = [asked[0] if type(asked[0]) is str and asked[0] in self._tools else UNKNOWN for asked in calls]
         waiting = deque(enumerate(calls))
         twice = _ids_given_before(calls)
         helpers = at_once - 1
         tools, title, execute, context = self._tools, self._title, self._execute, self._context
-        render = self._provider.render_result
+        render, large = self._provider.render_result, self._large
+        told_the_id = bool(self._calls.layers or self._calls.observers)
 
         async def work(group: asyncio.TaskGroup) -> None:
             nonlocal helpers
@@ -66,21 +89,45 @@ class Conversation:
                     if place in twice:
                         raise _used_before(asked)
                     arguments, name = arguments_of(asked, title), asked[0]
-                    if name not in tools:
-                        name = tool_called(tools, self._format, name)
-                    if "null" in asked[1] if type(asked[1]) is str else holds_null(arguments):
-                        arguments = without_nulls(tools[name].spec.parameters, arguments)
-                    result = await execute(name, arguments, context)
+                    tool = tools.get(name)
+                    if tool is None:
+                        name = names[place] = tool_called(tools, self._format, name)
+                        tool = tools.get(name)
+                    if tool is not None and ("null" in asked[1] if type(asked[1]) is str else holds_null(arguments)):
+                        arguments = without_nulls(tool.spec.parameters, arguments)
+                    own = context
+                    if told_the_id or tool is None or tool.context_parameter is not None:
+                        own = context.asked_as(asked[2])
+                    result = await execute(name, arguments, own)
+                    if large is not None:
+                        result = large.shortened(result, tools, context, self._provider.takes)
                 except ToolcribError as error:
-                    result = ToolResult.of_error(error)
+                    result = self._refused(asked, error)
                 answers[place] = render(asked[2], result, asked[0], [])
 
         async with asyncio.TaskGroup() as group:
             await work(group)
-        return [
+        finished = [
             render(asked[2], ToolResult.of_error(_ended_its_task(asked)), asked[0], []) if answer is None else answer
             for asked, answer in zip(calls, answers, strict=True)
         ]
+        self._answered(names, finished)
+        return finished
+
+    def _refused(self, asked: Asked, error: ToolcribError) -> ToolResult:
+        name = asked.exported_name
+        if name and name not in self._tools:
+            with suppress(ToolcribError):
+                name = tool_called(self._tools, self._format, name)
+        context = self._context.asked_as(asked.call_id)
+        return self._calls.refuse(self._tools.get(name), name, self._given(asked), error, context)
+
+    def _given(self, asked: Asked) -> Any:
+        """What the model gave, as it is read if it can be."""
+        try:
+            return arguments_of(asked, self._title)
+        except ToolcribError:
+            return asked.arguments
 
 
 def _ids_given_before(calls: Sequence[Asked]) -> set[int]:

@@ -69,13 +69,13 @@ def find_plugins(groups: Iterable[str] = GROUPS, folders: Iterable[str | Path] =
             discovery.note_problem(str(folder), "it is not a folder")
             continue
         for path in _plugin_files(folder):
-            _collect(discovery, str(path), lambda path=path: _import_file(path))
+            _collect(discovery, str(path), lambda path=path: import_file(path))
     return discovery
 
 
 def _collect(discovery: Discovery, source: str, load: Any) -> None:
     try:
-        candidates = list(_things(load()))
+        candidates = list(things_in(load()))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin is somebody else's code
         discovery.note_problem(source, f"{type(error).__name__}: {error}")
         return
@@ -87,13 +87,13 @@ def _collect(discovery: Discovery, source: str, load: Any) -> None:
             discovery.note_problem(source, f"{type(error).__name__}: {error}")
 
 
-def _things(loaded: Any) -> Iterator[Any]:
+def things_in(loaded: Any) -> Iterator[Any]:
     """The tools that a plugin's object stands for: itself, its members, or what its module defines."""
     if isinstance(loaded, ModuleType):
         yield from _defined_in(loaded)
     elif isinstance(loaded, list | tuple | set):
         for member in loaded:
-            yield from _things(member)
+            yield from things_in(member)
     else:
         yield loaded
 
@@ -123,7 +123,8 @@ class _FreshLoader(SourceFileLoader):
         return code
 
 
-def _import_file(path: Path) -> ModuleType:
+def import_file(path: Path) -> ModuleType:
+    """The module that a file is, read anew each time."""
     is_package = path.name == "__init__.py"
     stem = path.parent.name if is_package else path.stem
     name = f"toolcrib_plugin_{sha256(str(path.resolve()).encode()).hexdigest()[:12]}_{stem}"

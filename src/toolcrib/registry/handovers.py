@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolcrib.core.tool import Tool
-from toolcrib.formats import Handover, handover
-from toolcrib.formats.handover import Options
+from toolcrib.formats import Handover, HandoverOptions, handed_over
 from toolcrib.formats.kept import KeptHandover
 
 _MOST_KEPT = 8
@@ -22,21 +21,21 @@ class Handovers:
     def __init__(self) -> None:
         self._kept: dict[Any, tuple[list[Tool], KeptHandover]] = {}
 
-    def handover(self, tools: list[Tool], format: str, options: Options) -> Handover:
+    def handover(self, tools: list[Tool], format: str, options: HandoverOptions) -> Handover:
         key = _key(format, options)
         if key is None:
-            return handover([tool.spec for tool in tools], format, **options)
+            return handed_over([tool.spec for tool in tools], format, **options)
         kept = self._kept.get(key)
         if kept is not None and kept[0] == tools:
             return kept[1].given()
-        handed = handover([tool.spec for tool in tools], format, **options)
+        handed = handed_over([tool.spec for tool in tools], format, **options)
         while len(self._kept) >= _MOST_KEPT and key not in self._kept:
             self._kept.pop(next(iter(self._kept), None), None)
         self._kept[key] = tools, KeptHandover(handed)
         return handed
 
 
-def _key(format: str, options: Options) -> Any:
+def _key(format: str, options: HandoverOptions) -> Any:
     """Tells handovers apart; None if a function decides over it, whose mind may change."""
     key: list[Any] = [format]
     for option, value in sorted(options.items()):

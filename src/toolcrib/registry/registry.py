@@ -16,31 +16,37 @@ from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.call import Approve, Calls
 from toolcrib.calling.layers import Layer
 from toolcrib.calling.recording import Recorder
+from toolcrib.calling.usage import UsageCounter
+from toolcrib.core.counting import CountTokens
 from toolcrib.core.errors import ToolExistsError, ToolNotFoundError, ToolValidationError
 from toolcrib.core.events import RegistryCleared, ToolRegistered, ToolRemoved, ToolUpdated
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.tool import P, R_co, Tool
-from toolcrib.define import SupportsTool, as_tool, as_tools
-from toolcrib.formats import Handover, generate_prompt
-from toolcrib.formats.handover import Options
+from toolcrib.define import SupportsTool, as_tool
+from toolcrib.formats import Handover, HandoverOptions, generate_prompt
 from toolcrib.ports import Audit, Policy
 from toolcrib.registry import selection
 from toolcrib.registry.discovery import GROUPS, Discovery, find_plugins
 from toolcrib.registry.frameworks import Frameworks
 from toolcrib.registry.handovers import Handovers
+from toolcrib.registry.large_results import LargeResults
 from toolcrib.registry.listeners import Handler, Listeners
 from toolcrib.registry.running import Running
+from toolcrib.registry.tool_search import ToolSearch
+from toolcrib.registry.usage import TokenCounts
 
 
-class ToolRegistry(Running, Frameworks):
+class ToolRegistry(Running, ToolSearch, Frameworks):
     """Holds live tools: register, look up, filter, search, hand over, execute. Safe to use from several threads.
 
     ``highest_safety_level`` is what runs without asking; above it ``approve(spec, arguments)`` is asked, and if there
     is nobody to ask the call is refused. ``policy`` is asked before every call, ``audit`` told of it; ``layers`` wrap
-    the run.
+    the run. ``count_tokens`` counts for :meth:`usage`, which otherwise estimates. With ``max_result_characters`` a
+    model is given the beginning of a longer result, and the tool ``read_result``, which is added to the others, for
+    the rest; so it is for a tool that has a limit of its own.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is one thing that a user may say, by its name
         self,
         tools: Iterable[Any] = (),
         *,
@@ -49,17 +55,24 @@ class ToolRegistry(Running, Frameworks):
         policy: Policy | None = None,
         audit: Audit | None = None,
         layers: Iterable[Layer] = (),
+        count_tokens: CountTokens | None = None,
+        max_result_characters: int | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        counter = UsageCounter(clock)
+        self._tokens = TokenCounts(counter, count_tokens)
         self._calls = Calls(
-            self.get,
+            self._resolve,
             SafetyLevel(highest_safety_level),
             approve,
             None if policy is None else Authoriser(policy),
             None if audit is None else Recorder(audit, clock),
             tuple(layers),
+            usage=counter,
         )
+        self._large = None if max_result_characters is None else LargeResults(max_result_characters)
         self._tools: dict[str, Tool] = {}
+        self._offered: dict[str, Tool] = {}
         self._lock = threading.RLock()
         self._listeners = Listeners()
         self._discovered: set[str] = set()
@@ -94,9 +107,10 @@ class ToolRegistry(Running, Frameworks):
     def register(self, thing: Any) -> Any:
         """Add a tool: a Tool, a function, a BaseTool class or instance. Raises ToolExistsError for a taken name.
 
-        Of an object with ``@tool`` methods all of them are added, or none, and the answer is the list of them.
+        Of an object with ``@tool`` methods all of them are added, or none, and the answer is the list of them. A tool
+        of LangChain, LlamaIndex, pydantic-ai or OpenAI's Agents SDK is taken as by ``add_langchain`` and its siblings.
         """
-        found = as_tools(thing)
+        found = self._tools_of(thing)
         self._add(found if isinstance(found, list) else [found])
         return found
 
@@ -104,12 +118,13 @@ class ToolRegistry(Running, Frameworks):
         """Add all of them, or none if one is wrong or its name is taken."""
         tools: list[Tool] = []
         for thing in things:
-            found = as_tools(thing)
+            found = self._tools_of(thing)
             tools += found if isinstance(found, list) else [found]
         self._add(tools)
         return tools
 
     def _add(self, tools: list[Tool]) -> None:
+        tools = self._with_reader(tools)
         names: set[str] = set()
         for tool in tools:
             if tool.name in names:
@@ -122,6 +137,15 @@ class ToolRegistry(Running, Frameworks):
             self._tools.update((tool.name, tool) for tool in tools)
         for tool in tools:
             self._listeners.tell(ToolRegistered(tool))
+
+    def _with_reader(self, tools: list[Tool]) -> list[Tool]:
+        """And the tool that reads what is left out of their results, if that may happen."""
+        if self._large is None:
+            if all(tool.spec.max_result_characters is None for tool in tools):
+                return tools
+            self._large = LargeResults()
+        reader = self._large.reader
+        return tools if reader in tools or self._tools.get(reader.name) is reader else [*tools, reader]
 
     def update(self, name: str, thing: Any) -> Tool:
         """Put another tool in the place of the one called ``name``. It must bear that name."""
@@ -186,16 +210,19 @@ class ToolRegistry(Running, Frameworks):
         matches = selection.compile_filter(criteria)
         return [tool for tool in tools if matches(tool.spec)]
 
-    def search(self, text: str, limit: int | None = None) -> list[Tool]:
-        """The tools whose name, tags, category or description hold every word, the best first."""
-        return selection.search(self.get_all(), text, limit)
+    def search(self, text: str, limit: int | None = None, *, any_word: bool = False) -> list[Tool]:
+        """The tools whose name, tags, category or description hold every word, the best first.
+
+        With ``any_word`` those that hold any of them, for text that is no list of keywords: a sentence, a task.
+        """
+        return selection.search(self.get_all(), text, limit, any_word)
 
     def for_model(self, capabilities: Iterable[str]) -> ToolRegistry:
         """A registry of the tools that a model with these capabilities can use; ``left_out`` says why not others."""
         has = frozenset(str(capability) for capability in capabilities)
         fitting = ToolRegistry()
-        fitting._calls = replace(self._calls, resolve=fitting.get)
-        for tool in self.get_all():
+        fitting._under_rules_of(self)
+        for tool in map(fitting.searching_here, self.get_all()):
             if reason := selection.why_not(tool.spec, has):
                 fitting.left_out[tool.name] = reason
                 continue
@@ -204,19 +231,33 @@ class ToolRegistry(Running, Frameworks):
                 fitting.suboptimal[tool.name] = remark
         return fitting
 
+    def _under_rules_of(self, other: ToolRegistry, **changes: Any) -> None:
+        """From now on calls go as they do in ``other``, but for ``changes``."""
+        self._calls, self._large = replace(other._calls, resolve=self._resolve, **changes), other._large
+        self._tokens = other._tokens
+
     # Handing over
 
-    def handover(self, format: str = "openai", **options: Unpack[Options]) -> Handover:
+    def handover(self, format: str = "openai", **options: Unpack[HandoverOptions]) -> Handover:
         """The tools as a provider wants them, with the way back from its names and what it cannot express.
 
-        Made once for as long as the tools are the same; the definitions are the caller's own all the same.
+        Made once for as long as the tools are the same; the definitions are the caller's own all the same. The options
+        are those of :meth:`definitions`.
         """
-        return self._handovers.handover(self.get_all(), format, options)
+        self._tokens.format = format
+        handed = self._handovers.handover(self.get_all(), format, options)
+        self._offer(handed.names)
+        return handed
 
-    def definitions(self, format: str = "openai", **options: Unpack[Options]) -> list[dict[str, Any]]:
+    def definitions(self, format: str = "openai", **options: Unpack[HandoverOptions]) -> list[dict[str, Any]]:
         """The tools as a provider wants them: openai, openai-responses, openrouter, anthropic, gemini, mcp, compact ...
 
         ``strict=True``: the provider holds its model to the schemas. ``cache=True``: Anthropic keeps the definitions.
+
+        ``defer`` is for many tools: True, or a function that says which are searched for when they are needed instead
+        of told up front; those ``pinned`` by name are always told. ``namespaces`` groups tools for a provider that has
+        groups: by "category", by first "tag", or as a function of a spec says. If a provider has a search it is used
+        unless ``search`` is "own"; otherwise it is :meth:`search_tool`, which :meth:`execute_calls` then knows.
         """
         return self.handover(format, **options).definitions
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections import ChainMap
 from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolcrib.calling.call import Calls
 from toolcrib.calling.layers import Layer, concerning, only
+from toolcrib.calling.observing import Observer
 from toolcrib.calling.streaming import stream
 from toolcrib.calling.sync import run_sync
 from toolcrib.core.context import NO_CONTEXT, ToolContext
@@ -19,15 +21,27 @@ from toolcrib.core.result import ToolResult
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.tool import Tool
 from toolcrib.formats import calls_of, together
-from toolcrib.registry.conversation import Conversation
+from toolcrib.formats.naming import CALL_TOOL, READ_RESULT
+from toolcrib.registry.conversation import Conversation, Execute
+from toolcrib.registry.large_results import LargeResults, takes_all
+from toolcrib.registry.usage import TokenCounts, UsageReport
 
 
 class Running:
     """What a registry does with the tools that it holds."""
 
     _calls: Calls
+    _tokens: TokenCounts
+    _large: LargeResults | None
     _tools: dict[str, Tool]
+    _offered: dict[str, Tool]
     _lock: threading.RLock
+
+    if TYPE_CHECKING:
+
+        def _execute_named(
+            self, asked: Mapping[str, Any] | None, context: ToolContext
+        ) -> Coroutine[Any, Any, ToolResult]: ...
 
     def use(
         self,
@@ -47,6 +61,21 @@ class Running:
         with self._lock:
             self._calls = replace(self._calls, layers=(*self._calls.layers, layer))
 
+    def observe(self, observer: Observer) -> None:
+        """Tell ``observer`` of every call from now on, also of those that are refused: ``OpenTelemetry()`` is one."""
+        with self._lock:
+            self._calls = replace(self._calls, observers=(*self._calls.observers, observer))
+
+    def usage(self, *, reset: bool = False) -> UsageReport:
+        """What became of the calls of each tool, and what it costs in tokens; as text, a table.
+
+        Counted since the registry was made, or since somebody asked with ``reset=True``. Registries that
+        :meth:`ToolRegistry.for_model` makes count together with the one that they come from.
+        """
+        with self._lock:
+            tools = dict(self._tools)
+        return self._tokens.report(tools, reset=reset)
+
     def execute(
         self,
         name: str,
@@ -62,16 +91,18 @@ class Running:
         """
         if timeout_seconds is not None:
             return self._execute_within(timeout_seconds, name, arguments, context)
+        if name == CALL_TOOL:
+            return self._execute_named(arguments, context)
         return self._calls.execute(name, arguments, context)
 
     async def _execute_within(
-        self, seconds: float, name: str, arguments: Mapping[str, Any] | None, context: ToolContext
+        self, seconds: float | None, name: str, arguments: Mapping[str, Any] | None, context: ToolContext
     ) -> ToolResult:
         try:
-            context = context.within(seconds)
+            context = context if seconds is None else context.within(seconds)
         except ToolcribError as error:
             return ToolResult.of_error(error)
-        return await self._calls.execute(name, arguments, context)
+        return await self.execute(name, arguments, context=context)
 
     def execute_sync(
         self,
@@ -139,5 +170,19 @@ class Running:
         return together(speaker, await conversation.answer_all(list(map(conversation.read, calls)), at_once))
 
     def _conversation(self, format: str, context: ToolContext, timeout_seconds: float | None) -> Conversation:
-        execute = self._calls.execute if timeout_seconds is None else partial(self._execute_within, timeout_seconds)
-        return Conversation(format, self._tools, execute, context)
+        tools = ChainMap(self._tools, self._offered) if self._offered else self._tools
+        execute: Execute = partial(self._execute_within, timeout_seconds)
+        if timeout_seconds is None and CALL_TOOL not in tools:
+            execute = self._calls.execute
+        return Conversation(format, tools, self._calls, execute, context, self._tokens.answered, self._large_results())
+
+    def _large_results(self) -> LargeResults | None:
+        """What shortens results for a model: nothing if it could not read the rest."""
+        large = self._large
+        return large if large is not None and self._tools.get(READ_RESULT) is large.reader else None
+
+    async def _execute_for_model(self, name: str, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """As ``execute``, but a long result is shortened; the framework renders images by itself."""
+        result = await self.execute(name, arguments, context=context)
+        large = self._large_results()
+        return result if large is None else large.shortened(result, self._tools, context, takes_all)

@@ -54,15 +54,16 @@ def check_criteria(criteria: Mapping[str, Any], tools: Iterable[Tool]) -> None:
             raise InvalidQueryError(f"tools have no field {name!r}{did_you_mean(name, ToolSpec.model_fields)}")
 
 
-def search(tools: Iterable[Tool], text: str, limit: int | None) -> list[Tool]:
-    """The tools in which every word of ``text`` occurs, the best first; all of them for no words."""
+def search(tools: Iterable[Tool], text: str, limit: int | None, any_word: bool = False) -> list[Tool]:
+    """The tools in which every word of ``text`` occurs, or any, the best first; all of them for no words."""
     wanted = Search.of(text)
     if not wanted.terms:
         return list(tools)[:limit]
     by_name = {tool.name: tool for tool in tools}
     held = {name: wanted.holds(tool.spec.index_words) for name, tool in by_name.items()}
     counts = [sum(map(bool, strengths)) for strengths in zip(*held.values(), strict=True)]
-    ranked = wanted.rank({name: strengths for name, strengths in held.items() if all(strengths)}, counts)
+    enough = any if any_word else all
+    ranked = wanted.rank({name: strengths for name, strengths in held.items() if enough(strengths)}, counts)
     return [by_name[found.name] for found in ranked[:limit]]
 
 

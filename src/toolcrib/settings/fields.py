@@ -104,9 +104,20 @@ class Settings(BaseSettings):
     max_runs: Whole = _set(
         64, "Runs of tools that the service has under way at once, at least 1; one caller has at most half of them."
     )
+    max_result_characters: Whole = _set(
+        40_000,
+        "A longer result reaches an MCP client as its beginning and a handle, to be read with read_result; 0 means no "
+        "limit, and with more than one worker there is none: each would know its own handles alone.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = _set("info", "How much is logged.")
     workers: Whole = _set(1, "How many processes answer requests.")
     log_requests: bool = _set(False, "Log every request, not only changes, failures and slow ones.")
+    telemetry_content: bool = _set(
+        False, "Put the arguments and results of runs into their OpenTelemetry spans, which are sent without them."
+    )
+    telemetry_propagation: bool = _set(
+        False, "Send the HTTP services and MCP servers that run tools the trace they belong to (traceparent)."
+    )
     log_format: Literal["text", "json"] = _set("text", "Log lines for people or for programs.")
 
     auth: Literal["auto", "required"] = _set("auto", "Who must authenticate: everybody, or on loopback nobody.")

@@ -12,9 +12,9 @@ from toolcrib.bootstrap import System, make_folder, open_sandbox, open_system, t
 from toolcrib.catalogue import Catalogue
 from toolcrib.core.addresses import is_loopback
 from toolcrib.core.errors import ToolcribError
+from toolcrib.core.masking import without_secrets
 from toolcrib.settings import Settings
 from toolcrib.surfaces.http.gate import Access
-from toolcrib.surfaces.logs import without_secrets
 from toolcrib.surfaces.wording import counted
 
 Health = Literal["ok", "warning", "failed"]

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from datetime import UTC, datetime
 from typing import Any
 
-from toolcrib.core.addresses import mask_passwords
-from toolcrib.core.json import MASK
-
-_SECRETS = re.compile(r"tcrib_[A-Za-z0-9_-]{16,}|(?<=[Bb]earer )[^\s'\"]+|eyJ[\w-]{8,}\.[\w-]+\.[\w-]*")
-
-
-def without_secrets(text: str) -> str:
-    """The last line of defence: a token, a JWT or a password in an address is masked wherever it turns up."""
-    return mask_passwords(_SECRETS.sub(MASK, text))
+from toolcrib.core.masking import without_secrets
 
 
 class JsonLines(logging.Formatter):

@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING
 from toolcrib import __version__
 from toolcrib.bootstrap import System, close_data_folder, open_sandbox, open_system, seed_samples
 from toolcrib.core.errors import MissingDependencyError, SettingsError, ToolcribError, UnavailableError
+from toolcrib.core.masking import without_secrets
 from toolcrib.settings import Settings
 from toolcrib.surfaces.connections import Watch, places_for
 from toolcrib.surfaces.http.gate import Access, Gate
-from toolcrib.surfaces.logs import log_config, without_secrets
+from toolcrib.surfaces.logs import log_config
 
 if TYPE_CHECKING:
     from toolcrib.surfaces.http.application import Application
@@ -107,9 +108,10 @@ def _log_heads(settings: Settings) -> None:
 
 async def serve_mcp(system: System) -> None:
     """Serve plugins and kept tools to one MCP client on standard input and output, until it leaves."""
-    from toolcrib.surfaces.mcp import Toolbox, serve_stdio
+    from toolcrib.surfaces.mcp import Toolbox, large_results, serve_stdio
 
-    await serve_stdio(Toolbox(system.local_calls, registry=system.plugins, catalogue=system.catalogue))
+    large = large_results(system.settings)
+    await serve_stdio(Toolbox(system.local_calls, registry=system.plugins, catalogue=system.catalogue, large=large))
 
 
 def check_start(settings: Settings, *, sample: bool = False) -> None:

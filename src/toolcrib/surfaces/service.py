@@ -33,7 +33,7 @@ from toolcrib.surfaces.http.openapi import openapi_endpoint
 from toolcrib.surfaces.http.readiness import Readiness
 from toolcrib.surfaces.http.refusals import Refusals
 from toolcrib.surfaces.http.routes import routes_of, whole
-from toolcrib.surfaces.mcp import HttpDoor, Toolbox
+from toolcrib.surfaces.mcp import HttpDoor, Toolbox, large_results
 from toolcrib.surfaces.rest.uploads import check_spool
 
 ENDPOINTS: tuple[Endpoint[Any], ...] = (*rest.ENDPOINTS, *graphql.ENDPOINTS)
@@ -103,7 +103,8 @@ def readiness_parts(system: System) -> dict[str, Callable[[], object]]:
 def _mcp_door(system: System) -> HttpDoor | None:
     """The MCP door if its SDK is installed; the service does without it otherwise."""
     try:
-        return HttpDoor(Toolbox(system.shared_calls, catalogue=system.catalogue))
+        large = large_results(system.settings, system.settings.workers)
+        return HttpDoor(Toolbox(system.shared_calls, catalogue=system.catalogue, large=large))
     except MissingDependencyError:
         return None
 

@@ -6,9 +6,12 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
+from tests.support.clocks import Clock
 from tests.support.receiver import Answer, Received, Receiver, receiving
 from tests.support.waiting import PATIENCE
 
@@ -26,6 +29,7 @@ from toolcrib.core.errors import (
     ToolFailedError,
     ToolTimeoutError,
 )
+from toolcrib.layers import retry
 
 
 @pytest.fixture
@@ -224,3 +228,42 @@ async def test_a_system_function_keeps_to_the_specs_deadline() -> None:
 def test_a_system_function_that_nobody_registered_is_named() -> None:
     with pytest.raises(MissingConfigError, match="'sys.dubble'.*did you mean 'sys.double'"):
         function_tool(system_spec("sys.dubble"), {"sys.double": print})
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "facts"),
+    [
+        (429, {"Retry-After": "7"}, {"retryable": True, "retry_after_seconds": 7.0}),
+        (503, {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, {"retryable": True, "retry_after_seconds": 0.0}),
+        (503, {"Retry-After": "soon"}, {"retryable": True}),
+        (503, {"Retry-After": "-1"}, {"retryable": True}),
+        (502, {}, {"retryable": True}),
+        (500, {"Retry-After": "7"}, {"retryable": False}),
+        (404, {}, {"retryable": False}),
+    ],
+)
+async def test_a_service_that_is_busy_says_for_how_long(
+    receiver: Receiver, caller: HttpCaller, status: int, headers: dict[str, str], facts: dict[str, Any]
+) -> None:
+    receiver.answer = lambda request: (status, headers, b"busy")
+    registry = ToolRegistry([service(caller, receiver.url)])
+    result = await registry.execute("weather", {"place": "Oslo"})
+    assert result.error_code == "tool_failed"
+    told = {name: result.metadata[name] for name in ("retryable", "retry_after_seconds") if name in result.metadata}
+    assert told == facts
+
+
+async def test_a_date_to_come_is_told_in_seconds(receiver: Receiver, caller: HttpCaller) -> None:
+    soon = format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)
+    receiver.answer = lambda request: (503, {"Retry-After": soon}, b"")
+    result = await ToolRegistry([service(caller, receiver.url)]).execute("weather", {"place": "Oslo"})
+    assert 3000 < result.metadata["retry_after_seconds"] <= 3600
+
+
+async def test_a_busy_service_is_asked_again_when_it_said(receiver: Receiver, caller: HttpCaller) -> None:
+    answers = iter([(429, {"Retry-After": "3"}, b"busy"), (200, {"Content-Type": "application/json"}, b"18")])
+    receiver.answer = lambda request: next(answers)
+    clock = Clock()
+    registry = ToolRegistry([service(caller, receiver.url)], layers=[retry(clock=clock, sleep=clock.sleep)])
+    result = await registry.execute("weather", {"place": "Oslo"})
+    assert (result.data, result.metadata["attempts"], clock.slept) == (18, 2, [3.0])

@@ -16,7 +16,15 @@ from toolcrib.bootstrap import open_system
 ROOT = Path(__file__).parents[3]
 
 PLUGIN = '''
-from toolcrib import SafetyLevel, tool
+from toolcrib import SafetyLevel, ToolContext, tool
+
+@tool
+async def told(context: ToolContext):
+    """Tell of it, and yield."""
+    context.progress(0.5, "half \\x1b[2J way")
+    yield 1
+    context.progress(None, "nearly")
+    yield 2
 
 @tool
 def add(a: int, b: int = 1) -> int:
@@ -237,3 +245,15 @@ def test_a_tool_that_is_not_there_has_no_arguments_to_complain_about(cli: Cli):
     answer = cli("tools", "run", "ad", "--no-such", "option")
     assert answer.status == 3
     assert "no tool is called 'ad'; did you mean 'add'?" in one_sentence(answer)
+
+
+@pytest.mark.usefixtures("plugins")
+def test_a_terminal_shows_how_far_a_tool_is_and_a_script_does_not(cli: Cli):
+    status, shown = terminal(BIN / "toolcrib", "tools", "run", "told")
+    assert status == 0
+    lines = [line.strip() for line in shown.split("\r")]
+    for told in ("50% half \N{REPLACEMENT CHARACTER}[2J way", "nearly  1 item", "nearly  2 items"):
+        assert told in lines
+    assert json.loads(shown[shown.rindex("[\r\n") :]) == [1, 2]
+    quiet = cli("tools", "run", "told")
+    assert (quiet.json, quiet.err) == ([1, 2], "")

@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 
 from toolcrib.core import errors as core_errors
 from toolcrib.core.errors import RateLimitedError, ToolcribError
+from toolcrib.core.masking import without_secrets
 from toolcrib.surfaces.http import errors as http_errors
 from toolcrib.surfaces.http.limits import RateLimit
-from toolcrib.surfaces.logs import without_secrets
 
 
 def refused(limit: RateLimit) -> RateLimitedError | None:

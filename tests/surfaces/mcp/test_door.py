@@ -175,7 +175,7 @@ async def test_over_http_behind_the_gate(service: RunningService) -> None:
     from mcp import Client
 
     async with Client(f"{service.url}/mcp") as client:
-        assert (await client.list_tools()).tools == []
+        assert [each.name for each in (await client.list_tools()).tools] == ["read_result"]
         missing = await client.call_tool("nobody", {})
     assert missing.is_error and "no tool is called 'nobody'" in str(missing.content)
     with service.client() as foreign:

@@ -13,6 +13,7 @@ from typing import Any
 
 from toolcrib.calling import runner_for
 from toolcrib.calling.blocking import READS, in_thread
+from toolcrib.calling.observing import trace_headers
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import (
     InvalidArgumentsError,
@@ -32,6 +33,15 @@ _MOST_VALUES = 250_000
 
 Credentials = Callable[[], Mapping[str, Any]]
 """Opens the credentials of the record that a tool was bound from, at the moment of a call; they are never kept."""
+
+
+_TRACE = ("traceparent", "tracestate")
+"""Not the baggage: it says what others have put into it."""
+
+
+def trace_to_send() -> dict[str, str]:
+    """The headers that tell somebody else's server which trace the running call belongs to."""
+    return {name: value for name, value in trace_headers().items() if name in _TRACE}
 
 
 async def open_credentials(credentials: Credentials | None) -> dict[str, Any]:

@@ -22,12 +22,14 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from toolcrib.adapters.http import DEFAULT_MAX_BYTES, HttpCaller, Reply
-from toolcrib.adapters.runners.bound import BoundRunner, Credentials, check_values, open_credentials
+from toolcrib.adapters.runners.bound import BoundRunner, Credentials, check_values, open_credentials, trace_to_send
 from toolcrib.core.context import ToolContext
-from toolcrib.core.errors import MissingConfigError, ToolFailedError
+from toolcrib.core.errors import RETRY_AFTER, MissingConfigError, ToolFailedError
 from toolcrib.core.tool import Tool
 
 _KNOWN = frozenset({"headers", "bearer_token", "username", "password", "api_key"})
@@ -40,6 +42,9 @@ _OURS = frozenset(
 )  # fmt: skip
 """Two names for one host would let whoever may reach the one ask for the other. To many servers ``_`` is ``-``."""
 _NAME = re.compile(r"[0-9A-Za-z!#$%&'*+.^_`|~-]+")
+_PASSING = frozenset({429, 502, 503, 504})
+"""What a service answers that may answer otherwise in a moment."""
+_SECONDS = re.compile("[0-9]{1,9}")
 _VALUE = re.compile("(?:[!-~](?:[ -~]*[!-~])?)?")
 """What HTTP refuses is refused here: its own complaint quotes the value, and whoever runs the tool would read it."""
 
@@ -49,11 +54,14 @@ class HttpServiceRunner(BoundRunner):
     """POSTs the arguments to ``binding.service_url``.
 
     A refused address is a DeniedError; no answer, a redirect, a status that is not 2xx and too large an answer are
-    ToolFailedErrors.
+    ToolFailedErrors. Of a service that is busy or down for a moment the error says so, and how long to wait if the
+    service does.
     """
 
     caller: HttpCaller
     max_bytes: int = DEFAULT_MAX_BYTES
+    traced: bool = False
+    """Whether the service is told which trace the call belongs to."""
 
     async def __call__(
         self, tool: Tool, arguments: dict[str, Any], context: ToolContext, credentials: Credentials | None = None
@@ -62,6 +70,8 @@ class HttpServiceRunner(BoundRunner):
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "toolcrib"}
         if context.principal:
             headers[_PRINCIPAL] = context.principal.encode("ascii", "backslashreplace").decode()
+        if self.traced:
+            headers |= trace_to_send()
         async with self.deadline(spec, context) as seconds:
             headers |= credential_headers(spec.name, await open_credentials(credentials))
             reply = await self.caller.post(
@@ -106,7 +116,10 @@ def _result(name: str, reply: Reply) -> Any:
             name, f"its service redirects to {reply.headers.get('location', '')!r:.200}, not followed"
         )
     if not reply.ok:
-        raise ToolFailedError(name, f"its service answered with status {reply.status}: {reply.excerpt()}")
+        error = ToolFailedError(name, f"its service answered with status {reply.status}: {reply.excerpt()}")
+        if reply.status in _PASSING:
+            error.facts = {"retryable": True, **_wait_asked_by(reply)}
+        raise error
     if not reply.body:
         return None
     is_text = reply.headers.get("content-type", "").strip().lower().startswith("text/")
@@ -119,3 +132,15 @@ def _result(name: str, reply: Reply) -> Any:
         if isinstance(error, ToolFailedError):
             raise
     raise ToolFailedError(name, "its service answered with something that is not JSON")
+
+
+def _wait_asked_by(reply: Reply) -> dict[str, float]:
+    """``Retry-After``, in seconds or as a date."""
+    text = reply.headers.get("retry-after", "").strip()
+    if _SECONDS.fullmatch(text):
+        return {RETRY_AFTER: float(text)}
+    try:
+        at = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return {}
+    return {RETRY_AFTER: max(0.0, (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds())}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.adapters.http import DEFAULT_MAX_BYTES, HttpCaller, Reply
-from toolcrib.adapters.runners.bound import BoundRunner, Credentials, check_values, open_credentials
+from toolcrib.adapters.runners.bound import BoundRunner, Credentials, check_values, open_credentials, trace_to_send
 from toolcrib.adapters.runners.http_service import credential_headers
 from toolcrib.core.addresses import is_url
 from toolcrib.core.context import ToolContext
@@ -40,6 +40,8 @@ class McpRunner(BoundRunner):
 
     caller: HttpCaller
     commands: Sequence[str] = ()
+    traced: bool = False
+    """Whether the server is told which trace the call belongs to."""
 
     async def __call__(
         self,
@@ -50,7 +52,8 @@ class McpRunner(BoundRunner):
     ) -> Any:
         spec = tool.spec
         async with self.deadline(spec, context) as seconds:
-            headers = credential_headers(spec.name, await open_credentials(credentials))
+            headers = trace_to_send() if self.traced else {}
+            headers |= credential_headers(spec.name, await open_credentials(credentials))
             try:
                 async with self._client(spec, headers, seconds) as client:
                     client.session.validate_tool_result = _unjudged  # type: ignore[method-assign]

@@ -27,6 +27,7 @@ from toolcrib.surfaces.cli import (
     service,
     setup,
     stacking,
+    testing,
     tour,
 )
 from toolcrib.surfaces.cli.invocation import Invocation, JsonOption, StoreOption
@@ -48,7 +49,7 @@ def build_app() -> typer.Typer:
     app.callback()(_global_options)
     tools = typer.Typer(help="Keep, find, stack and run tools.", no_args_is_help=True)
     app.add_typer(tools, name="tools")
-    for part in (catalogue, stacking, running, exchange):
+    for part in (catalogue, stacking, running, testing, exchange):
         part.register(tools)
     for part in (pipelines, setup, service, audit, keys, browser, mcp, tour):
         part.register(app)

@@ -14,6 +14,7 @@ from toolcrib.core.json import read_json
 from toolcrib.surfaces.cli.catalogue import NameArgument
 from toolcrib.surfaces.cli.invocation import Invocation, JsonOption, StoreOption, example, invocation
 from toolcrib.surfaces.cli.output import complain, print_json, printable
+from toolcrib.surfaces.cli.watching import watching
 
 if TYPE_CHECKING:
     from toolcrib.calling.call import Approve
@@ -42,6 +43,7 @@ def run(
     """Run a tool with --ARGUMENT VALUE, as its parameters are called (see: tools show NAME).
 
     The result goes to stdout as JSON; with --json the whole outcome does. Status 1 says that the tool failed.
+    A terminal shows on stderr how far the tool is, if it tells.
     An argument that is called like one of the options below goes into --arguments.
     """
     import asyncio
@@ -49,13 +51,16 @@ def run(
 
     from toolcrib.bootstrap import address_rules
     from toolcrib.core.addresses import fence
+    from toolcrib.core.context import NO_CONTEXT
     from toolcrib.surfaces.cli.arguments import typed_arguments
 
+    def given(spec: ToolSpec) -> dict[str, Any]:
+        return {**_json_object(arguments), **typed_arguments(spec, ctx.args)}
+
     invoked = invocation(ctx, store, as_json)
-    with invoked.system() as system, fence(address_rules(system.settings)):
+    with invoked.system() as system, fence(address_rules(system.settings)), watching() as listener:
         calls = replace(system.local_calls, approve=approval(yes))
-        call = calls.execute(name, lambda spec: {**_json_object(arguments), **typed_arguments(spec, ctx.args)})
-        result = asyncio.run(call)
+        result = asyncio.run(calls.execute(name, given, NO_CONTEXT.heard_by(listener)))
     raise typer.Exit(tell(invoked, result))
 
 

@@ -170,8 +170,26 @@ SCHEMAS: dict[str, Schema] = {
         emptied_credentials=array_of(_TEXT),
     ),
     "ToolResult": _object(
-        success=_FLAG, data=_ANYTHING, error=_NULLABLE_TEXT, error_code=_NULLABLE_TEXT, metadata=_MAPPING
+        success=_FLAG,
+        data={
+            "description": "Any JSON value. An image, audio or a file in it is an object of `type` (`image`, `audio` "
+            "or `file`), `media_type` and `data`, which is base64; so are plain bytes, alone or in a list.",
+        },
+        error=_NULLABLE_TEXT,
+        error_code=_NULLABLE_TEXT,
+        metadata=_MAPPING,
     ),
+    "ToolEvent": {
+        **_object(
+            ("fraction", "message", "item", "result"),
+            kind={"type": "string", "enum": ["progress", "item", "result"]},
+            fraction={"type": ["number", "null"], "description": "From 0 to 1, in an event of progress."},
+            message=_TEXT,
+            item=_ANYTHING,
+            result=ref("ToolResult"),
+        ),
+        "description": "What a run tells: how far it is, an item that it yields, and at last its result.",
+    },
     "Version": _object(version=_INTEGER, etag=_TEXT, at=_NUMBER, deleted=_FLAG, owner=_TEXT),
     "Hit": _object(tool_id=_TEXT, tool=ref("ToolEntry"), score=_NUMBER, reason=_TEXT),
     "Verdict": _object(left=_TEXT, right=_TEXT, compatible=_FLAG, rule=_TEXT, reason=_TEXT),

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from toolcrib import __version__
 from toolcrib.calling.blocking import READS, in_thread
+from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import MissingDependencyError, ToolcribError
 from toolcrib.core.roles import NOBODY, Principal
 from toolcrib.core.spec import ToolSpec
-from toolcrib.formats import handover, render_result
+from toolcrib.formats import handover
 from toolcrib.surfaces.http.departures import while_connected
 from toolcrib.surfaces.http.errors import MethodNotAllowedError, RequestError
+from toolcrib.surfaces.http.event_stream import accepts_events
 from toolcrib.surfaces.http.gate import PRINCIPAL
+from toolcrib.surfaces.mcp.reporting import reporting
 from toolcrib.surfaces.mcp.toolbox import Toolbox
 
 if TYPE_CHECKING:
     from mcp.server import Server, ServerRequestContext
     from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import Message, Receive, Scope, Send
+
+
+STREAMED = "toolcrib.mcp.streamed"
+"""Says in an ASGI scope that the SDK watches whether the client leaves: it has an answer under way all the time."""
+_PROGRESS = b'"progressToken"'
 
 
 def build_server(toolbox: Toolbox) -> Server:
@@ -42,12 +50,18 @@ def build_server(toolbox: Toolbox) -> Server:
         return [types.Tool.model_validate(definition) for definition in handover(specs, "mcp").definitions]
 
     async def call_tool(context: ServerRequestContext, params: CallToolRequestParams) -> CallToolResult:
-        run = toolbox.run(params.name, params.arguments, _principal(context))
+        caller = ToolContext.of(_principal(context))
+        if context.request_id is not None:
+            caller = caller.asked_as(str(context.request_id))
+        call = toolbox.call(params.name, params.arguments)
+        wanted = context.meta is not None and "progress_token" in context.meta
+        run = reporting(context.session.report_progress, call.execute, caller) if wanted else call.execute(caller)
+        request = context.request
         try:
-            result = await (run if context.request is None else while_connected(context.request, run))
+            result = await (run if request is None or STREAMED in request.scope else while_connected(request, run))
         except RequestError as error:
             raise MCPError(error.answer.rpc, str(error)) from error
-        return types.CallToolResult.model_validate(render_result("mcp", "", result))
+        return types.CallToolResult.model_validate(call.render(result, caller))
 
     return Server("toolcrib", version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
 
@@ -72,7 +86,8 @@ class HttpDoor:
     """The door as an ASGI application, while :meth:`running`.
 
     Stateless: every request stands alone, so several processes can answer the same client. The answer goes to the
-    connection of its question and nowhere else, so a client that closes it ends its run. ``Host`` and ``Origin`` are
+    connection of its question and nowhere else, so a client that closes it ends its run. It is JSON; to a request that
+    asks to be told of progress it is a stream of events, for that has nowhere else to go. ``Host`` and ``Origin`` are
     checked by the gate that stands in front of every HTTP door.
     """
 
@@ -80,12 +95,25 @@ class HttpDoor:
         server = build_server(toolbox)
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-        self._manager = StreamableHTTPSessionManager(app=server, json_response=True, stateless=True)
+        self._plain = StreamableHTTPSessionManager(app=server, json_response=True, stateless=True)
+        self._streaming = StreamableHTTPSessionManager(app=server, json_response=False, stateless=True)
 
-    def running(self) -> AbstractAsyncContextManager[None]:
-        return self._manager.run()
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        async with self._plain.run(), self._streaming.run():
+            yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "GET":  # the SDK would hold the connection open and never say anything on it
             raise MethodNotAllowedError("nothing is streamed from here; send messages with POST", ("POST",))
-        await self._manager.handle_request(scope, receive, send)
+        message = await receive()
+        given = [message]
+
+        async def receive_again() -> Message:
+            return given.pop() if given else await receive()
+
+        if accepts_events(scope) and _PROGRESS in message.get("body", b""):
+            scope[STREAMED] = True
+            await self._streaming.handle_request(scope, receive_again, send)
+        else:
+            await self._plain.handle_request(scope, receive_again, send)

@@ -1,0 +1,103 @@
+"""What must not be shown, and what may."""
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolcrib.calling.recording import Recorder, recorded
+from toolcrib.core.errors import ToolcribError
+from toolcrib.core.json import MASK
+from toolcrib.core.masking import REDACTION, Redaction, without_secrets
+from toolcrib.ports import AuditEvent
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["password", "PASSWORD", "user_password", "githubToken", "X-API-Key", "apiKey", "APIKey", "api.key", "Set-Cookie"],
+)
+def test_names_of_secrets(name: str) -> None:
+    assert REDACTION({name: {"a": [1]}}) == {name: MASK}
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "author", "keyboard", "passport", "secretary", "monkey"])
+def test_names_that_only_look_so(name: str) -> None:
+    assert REDACTION({name: "value"}) == {name: "value"}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("login failed for password=hunter2, try again", f"login failed for password={MASK}, try again"),
+        ('{"api_key": "abc def", "a": 1}', f'{{"api_key": "{MASK}", "a": 1}}'),
+        ("https://shop/?token=abc&page=2", f"https://shop/?token={MASK}&page=2"),
+        ("postgres://me:pass@host/db", f"postgres://me:{MASK}@host/db"),
+        ("Authorization: Bearer abc.def", f"Authorization: {MASK} {MASK}"),
+        ("password is what you need", "password is what you need"),
+        ("name=ann; page=2", "name=ann; page=2"),
+        ("a=b=c password=", "a=b=c password="),
+    ],
+)
+def test_secrets_in_texts(text: str, shown: str) -> None:
+    assert REDACTION.text(text) == shown
+    assert REDACTION([text]) == [shown]
+
+
+def test_pointers_and_patterns() -> None:
+    mask = Redaction(names=(), patterns=[r"\d{4}-\d{4}"], pointers=["/cards/*/number", "/a~1b", "/deep"])
+    value = {"cards": [{"number": 1, "kind": "x"}, {"number": 2}], "a/b": 3, "deep": {"all": 1}, "text": "is 1234-5678"}
+    assert mask(value) == {
+        "cards": [{"number": MASK, "kind": "x"}, {"number": MASK}], "a/b": MASK, "deep": MASK, "text": f"is {MASK}",
+    }  # fmt: skip
+    assert value["cards"] == [{"number": 1, "kind": "x"}, {"number": 2}]
+    assert Redaction(names=(), pointers=[""])(value) == MASK
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"pointers": ["card"]}, {"names": "password"}, {"patterns": "x"}, {"patterns": ["("]}]
+)
+def test_wrong_redactions_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises((ValueError, TypeError, re.error)):
+        Redaction(**wrong)
+
+
+def test_a_value_that_is_nested_too_deep_is_not_shown() -> None:
+    value: Any = {"password": "hunter2"}
+    for _ in range(900):
+        value = [value]
+    assert "hunter2" not in repr(REDACTION(value))
+
+
+@given(
+    st.recursive(
+        st.text() | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    )
+)
+def test_any_value_can_be_masked_and_masking_twice_is_masking_once(value: Any) -> None:
+    once = REDACTION(value)
+    assert REDACTION(once) == once
+
+
+@given(st.text(max_size=200))
+def test_any_text_can_be_masked(text: str) -> None:
+    assert isinstance(REDACTION.text(text), str)
+    assert isinstance(without_secrets(text), str)
+
+
+def test_what_goes_on_record_of_an_error_has_no_secrets() -> None:
+    events: list[AuditEvent] = []
+
+    class Kept:
+        remote = False
+
+        def record(self, *told: AuditEvent) -> None:
+            events.extend(told)
+
+    recorder = Recorder(Kept(), lambda: 1.0)
+    with pytest.raises(ToolcribError), recorded(recorder, {"a": "update"}, "ann"):
+        raise ToolcribError("cannot reach mongodb://me:hunter2@host")
+    recorder.refuse("a", "run", "ann", "token tcrib_0123456789abcdef0123 is wrong")
+    assert events[1].detail == f"cannot reach mongodb://me:{MASK}@host"
+    assert events[3].detail == f"token {MASK} is wrong"

@@ -1,0 +1,371 @@
+"""Tools that were made for another framework, in a registry: they go the whole way of a call."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import agents
+import langchain_core.tools as langchain
+import pydantic_ai
+import pytest
+from agents.tool_context import ToolContext as AgentsContext
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import InjectedToolArg, InjectedToolCallId, ToolException
+from llama_index.core.base.llms.types import ImageBlock
+from llama_index.core.tools import FunctionTool as LlamaIndexTool
+from llama_index.core.workflow import Context
+from pydantic import BaseModel, Field
+
+from toolcrib import Image, Link, Tool, ToolContext, ToolExistsError, ToolRegistry, ToolValidationError, tool
+
+PNG = b"\x89PNG\r\n\x1a\nrest"
+Make = Callable[[Callable[..., Any]], Any]
+MAKERS: dict[str, Make] = {
+    "langchain": langchain.tool,
+    "pydantic_ai": pydantic_ai.Tool,
+    "openai_agents": agents.function_tool,
+    "llama_index": LlamaIndexTool.from_defaults,
+}
+
+
+@pytest.fixture(params=MAKERS)
+def framework(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def make(framework: str) -> Make:
+    return MAKERS[framework]
+
+
+def added(registry: ToolRegistry, framework: str, *things: Any) -> list[Tool]:
+    tools: list[Tool] = getattr(registry, f"add_{framework}")(things)
+    return tools
+
+
+async def multiply(a: int, b: int) -> int:
+    """Multiply two numbers."""
+    return a * b
+
+
+def shout(text: str) -> str:
+    """Say it loudly."""
+    return text.upper()
+
+
+async def test_name_description_and_schema_are_kept_and_it_runs(framework: str, make: Make) -> None:
+    registry = ToolRegistry()
+    [first, second] = added(registry, framework, make(multiply), make(shout))
+    assert (first.name, second.name) == ("multiply", "shout")
+    assert "Multiply two numbers." in first.description
+    assert first.spec.parameters["properties"]["a"]["type"] == "integer"
+    assert set(first.spec.parameters["required"]) == {"a", "b"}
+    assert (await registry.execute("multiply", {"a": 6, "b": 7})).data == 42
+    assert (await registry.execute("shout", {"text": "hi"})).data == "HI"
+    assert registry.execute_sync("shout", {"text": "hi"}).data == "HI"
+
+
+async def test_register_knows_whose_tool_it_is(make: Make) -> None:
+    registry = ToolRegistry([make(multiply)])
+    assert registry.register(make(shout)).name == "shout"
+    assert (await registry.execute("multiply", {"a": 6, "b": 7})).data == 42
+
+
+async def test_arguments_are_checked_by_the_schema(framework: str, make: Make) -> None:
+    registry = ToolRegistry()
+    added(registry, framework, make(multiply))
+    result = await registry.execute("multiply", {"a": "six"})
+    assert result.error_code == "invalid_arguments"
+    assert "'a'" in str(result.error) and "'b'" in str(result.error)
+
+
+async def test_what_the_tool_raises_is_a_failure_with_its_reason(framework: str, make: Make) -> None:
+    async def broken(n: int) -> str:
+        """Fail."""
+        raise LookupError("the shelf is empty")
+
+    registry = ToolRegistry()
+    added(registry, framework, make(broken))
+    result = await registry.execute("broken", {"n": 1})
+    assert result.error_code == "tool_failed"
+    assert "the shelf is empty" in str(result.error)
+
+
+async def test_a_deadline_and_cancellation(framework: str, make: Make) -> None:
+    ended: list[str] = []
+    started, over = asyncio.Event(), asyncio.Event()
+
+    async def wait() -> str:
+        """Wait."""
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("wait")
+            over.set()
+        return ""
+
+    registry = ToolRegistry()
+    added(registry, framework, make(wait))
+    assert (await registry.execute("wait", timeout_seconds=0.05)).error_code == "timeout"
+    started.clear()
+    over.clear()
+    call = asyncio.create_task(registry.execute("wait"))
+    await started.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    await over.wait()
+    assert ended == ["wait", "wait"]
+
+
+@pytest.mark.parametrize("framework", ["langchain", "llama_index"])
+async def test_a_plain_function_has_a_thread_and_the_honest_answer_of_one(framework: str) -> None:
+    leave = threading.Event()
+
+    def block() -> str:
+        """Wait."""
+        leave.wait()
+        return "late"
+
+    registry = ToolRegistry()
+    added(registry, framework, MAKERS[framework](block))
+    result = await registry.execute("block", timeout_seconds=0.05)
+    leave.set()
+    assert result.error_code == "timeout"
+    assert result.metadata["still_running"]
+
+
+async def test_all_are_added_or_none(framework: str, make: Make) -> None:
+    @tool(name="shout")
+    async def ours() -> None:
+        """Ours."""
+
+    registry = ToolRegistry([ours])
+    with pytest.raises(ToolExistsError, match="'shout'"):
+        added(registry, framework, make(multiply), make(shout))
+    assert registry.names() == ["shout"]
+
+
+def test_one_name_twice_is_said_in_a_sentence(framework: str, make: Make) -> None:
+    registry = ToolRegistry()
+    with pytest.raises((ToolExistsError, ToolValidationError), match=r"shout") as raised:
+        added(registry, framework, make(shout), make(shout))
+    assert "\n" not in str(raised.value)
+    assert len(registry) == 0
+
+
+def test_what_is_no_tool_of_that_framework_is_named(framework: str) -> None:
+    with pytest.raises(ToolValidationError, match=r"<object object at .*> is not a tool of"):
+        added(ToolRegistry(), framework, object())
+
+
+async def test_handed_on_to_another_framework(make: Make, framework: str) -> None:
+    registry = ToolRegistry([make(multiply)])
+    [langchain_tool] = registry.to_langchain_tools()
+    assert await langchain_tool.ainvoke({"a": 6, "b": 7}) == 42
+    assert registry.definitions("openai")[0]["function"]["name"] == "multiply"
+
+
+# What each has of its own
+
+
+async def test_langchain_errors_content_and_injected_arguments() -> None:
+    class Place(BaseModel):
+        city: str = Field(min_length=2, pattern="^[A-Z]")
+
+    @langchain.tool(args_schema=Place)
+    def weather(city: str) -> Any:
+        """The weather."""
+        if city == "Atlantis":
+            raise ToolException("no such city")
+        return [{"type": "text", "text": "Look:"}, {"type": "image", "base64": "iVBORw==", "mime_type": "image/png"}]
+
+    weather.handle_tool_error = lambda error: f"Sorry, {error}."
+    registry = ToolRegistry([weather])
+    [text, image] = (await registry.execute("weather", {"city": "Paris"})).data
+    assert text == "Look:" and isinstance(image, Image)
+    assert (
+        await registry.execute("weather", {"city": "Atlantis"})
+    ).error == "tool 'weather' failed: Sorry, no such city."
+    assert (await registry.execute("weather", {"city": "x"})).error_code == "invalid_arguments"
+
+    @langchain.tool
+    def secret(text: str, user: Annotated[str, InjectedToolArg]) -> str:
+        """Tell."""
+        return user
+
+    @langchain.tool
+    def numbered(text: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> str:
+        """Tell."""
+        return tool_call_id
+
+    @langchain.tool
+    def configured(text: str, config: RunnableConfig) -> str:
+        """Tell."""
+        return f"{text} {sorted(config)[:1]}"
+
+    with pytest.raises(ToolValidationError, match=r"LangChain's tool 'secret' wants 'user' from a run of LangChain"):
+        registry.add_langchain([secret])
+    with pytest.raises(ToolValidationError, match=r"LangChain's tool 'numbered' wants 'tool_call_id' from a run"):
+        registry.add_langchain([numbered])
+    registry.add_langchain([configured])
+    assert (await registry.execute("configured", {"text": "hi"})).data.startswith("hi ['")
+
+
+async def test_a_langchain_tool_that_is_a_class() -> None:
+    class Counting(langchain.BaseTool):
+        name: str = "count"
+        description: str = "Count."
+        seen: list[str] = []
+
+        def _run(self, text: str) -> int:
+            self.seen.append(text)
+            return len(self.seen)
+
+    counting = Counting()
+    registry = ToolRegistry([counting])
+    assert (await registry.execute("count", {"text": "a"})).data == 1
+    assert (await registry.execute("count", {"text": "b"})).data == 2
+    assert counting.seen == ["a", "b"]
+
+
+async def test_a_langchain_argument_called_type() -> None:
+    @langchain.tool
+    def kind(type: str) -> str:
+        """Say its kind."""
+        return type
+
+    registry = ToolRegistry([kind])
+    assert (await registry.execute("kind", {"type": "tool_call"})).data == "tool_call"
+
+
+async def test_langchain_tools_of_one_text() -> None:
+    old = langchain.Tool(name="echo", func=lambda text: f"<{text}>", description="Echo.")
+    registry = ToolRegistry([old])
+    [parameter] = registry.get("echo").spec.parameters["properties"]
+    assert (await registry.execute("echo", {parameter: "hi"})).data == "<hi>"
+
+
+async def test_pydantic_ai_toolsets_contexts_and_retries() -> None:
+    toolset = pydantic_ai.FunctionToolset[dict[str, str]]()
+
+    @toolset.tool
+    async def greet(ctx: pydantic_ai.RunContext[dict[str, str]], loud: bool = False) -> str:
+        """Greet."""
+        assert ctx.tool_call_id == "c1" and ctx.tool_name == "greet"
+        return f"hello {ctx.deps['user']}{'!' * loud}"
+
+    @toolset.tool_plain(timeout=5, requires_approval=True)
+    async def wipe() -> str:
+        """Wipe."""
+        return "wiped"
+
+    @toolset.tool_plain
+    async def picky(n: Annotated[int, Field(gt=3)]) -> Any:
+        """Take large numbers."""
+        if n == 4:
+            raise pydantic_ai.ModelRetry("four is unlucky")
+        if n == 5:
+            raise pydantic_ai.ToolFailed("five is gone")
+        return ["Look:", pydantic_ai.BinaryContent(PNG, media_type="image/png")]
+
+    @toolset.tool_plain
+    async def both() -> pydantic_ai.ToolReturn[str]:
+        """Give both."""
+        return pydantic_ai.ToolReturn("one", content=["two", pydantic_ai.ImageUrl("https://x.test/a.png")])
+
+    registry = ToolRegistry()
+    registry.add_pydantic_ai(toolset, deps={"user": "ada"})
+    assert registry.names() == ["greet", "wipe", "picky", "both"]
+    result = await registry.execute("greet", {"loud": True}, context=ToolContext(call_id="c1"))
+    assert result.data == "hello ada!"
+    assert (await registry.execute("wipe")).error_code == "approval_required"
+    assert registry.get("wipe").spec.timeout_seconds == 5
+    assert (await registry.execute("picky", {"n": 1})).error_code == "invalid_arguments"
+    unlucky = await registry.execute("picky", {"n": 4})
+    assert unlucky.error == "tool 'picky' failed: four is unlucky" and unlucky.metadata["retryable"]
+    assert (await registry.execute("picky", {"n": 5})).error == "tool 'picky' failed: five is gone"
+    assert (await registry.execute("picky", {"n": 6})).data == ["Look:", Image(PNG)]
+    assert (await registry.execute("both")).data == ["one", "two", Link("https://x.test/a.png")]
+
+
+def test_a_pydantic_ai_tool_that_others_run_is_refused() -> None:
+    definition = pydantic_ai.tools.ToolDefinition(name="elsewhere", description="Runs elsewhere.")
+    with pytest.raises(ToolValidationError, match=r"pydantic-ai's tool 'elsewhere' is run by somebody else"):
+        ToolRegistry().add_pydantic_ai(pydantic_ai.ExternalToolset([definition]))
+
+
+async def test_agents_sdk_contexts_failures_and_images() -> None:
+    @agents.function_tool
+    async def who(ctx: AgentsContext[dict[str, str]], n: Annotated[int, Field(gt=3)]) -> str:
+        """Say who calls."""
+        return f"{ctx.context['user']} {ctx.tool_call_id} {ctx.tool_arguments}"
+
+    @agents.function_tool(failure_error_function=lambda ctx, error: f"Sorry: {error}", needs_approval=True)
+    async def broken() -> str:
+        """Fail."""
+        raise LookupError("empty")
+
+    @agents.function_tool
+    async def chart() -> Any:
+        """A chart."""
+        return agents.ToolOutputImage(image_url="data:image/png;base64,iVBORw==")
+
+    registry = ToolRegistry(approve=lambda spec, arguments: True)
+    registry.add_openai_agents([who, broken, chart], run_context={"user": "ada"})
+    result = await registry.execute("who", {"n": 4}, context=ToolContext(call_id="c1"))
+    assert result.data == 'ada c1 {"n": 4}'
+    assert (await registry.execute("who", {"n": 1})).error_code == "invalid_arguments"
+    assert registry.get("broken").spec.safety_level == "dangerous"
+    assert (await registry.execute("broken")).error == "tool 'broken' failed: Sorry: empty"
+    assert isinstance((await registry.execute("chart")).data, Image)
+
+
+@pytest.mark.parametrize(
+    ("how", "complaint"),
+    [({"is_enabled": False}, "is enabled by a run"), ({"tool_input_guardrails": [1]}, "guardrails")],
+)
+def test_agents_sdk_tools_that_need_a_run_are_refused(how: dict[str, Any], complaint: str) -> None:
+    made = agents.function_tool(multiply)
+    for field, value in how.items():
+        setattr(made, field, value)
+    with pytest.raises(ToolValidationError, match=complaint):
+        ToolRegistry().add_openai_agents([made])
+    with pytest.raises(ToolValidationError, match="only its function tools"):
+        ToolRegistry().add_openai_agents([agents.WebSearchTool()])  # type: ignore[list-item]
+
+
+async def test_llama_index_blocks_and_contexts() -> None:
+    def chart() -> ImageBlock:
+        """A chart."""
+        return ImageBlock(image=PNG, image_mimetype="image/png")
+
+    async def remember(ctx: Context, text: str) -> str:
+        """Keep a text."""
+        return text
+
+    registry = ToolRegistry([LlamaIndexTool.from_defaults(chart)])
+    assert (await registry.execute("chart")).data == [Image(PNG)]
+    with pytest.raises(ToolValidationError, match=r"LlamaIndex's tool 'remember' has no schema: .* not fully defined"):
+        registry.add_llama_index([LlamaIndexTool.from_defaults(remember)])  # it cannot read quoted annotations
+    remember.__annotations__.update(ctx=Context, text=str)
+    with pytest.raises(ToolValidationError, match=r"LlamaIndex's tool 'remember' wants the context of a workflow"):
+        registry.add_llama_index([LlamaIndexTool.from_defaults(remember)])
+
+
+# Names and descriptions
+
+
+def test_names_that_we_do_not_take_and_missing_descriptions() -> None:
+    def quiet(n: int) -> int:
+        return n
+
+    spaced = langchain.StructuredTool.from_function(shout, name="say it")
+    with pytest.raises(ToolValidationError, match=r"^'say it' is not a tool name; use"):
+        ToolRegistry([spaced])
+    with pytest.raises(ToolValidationError, match=r"^tool 'quiet' has no description; a model needs one"):
+        ToolRegistry([pydantic_ai.Tool(quiet)])
