@@ -1,6 +1,7 @@
 """Registering 10,000 decorated functions and exporting all their OpenAI definitions, beside five libraries.
 
-An agent exports them again for each request, so the second time is told too, alone and with making the JSON of it. Each library does it in a process of its own, so that none pays for another's garbage; CPU time is counted.
+An agent exports them again for each request, so the second time is told too, alone and with making the JSON of it.
+Each library does it in a process of its own, so that none pays for another's garbage; CPU time is counted.
 Run: make bench, or .venv-bench/bin/python benchmarks/bench_definitions.py [number of functions]
 """
 
