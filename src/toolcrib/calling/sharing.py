@@ -34,7 +34,7 @@ class _Place:
     def hold(self) -> list[_Place]:
         """Hold it, and the outer one; a place that has been given back already is nobody's to hold."""
         with self._lock:
-            held = [self] if self._holders else []
+            held: list[_Place] = [self] if self._holders else []
             self._holders += len(held)
         return held if self._outer is None else held + self._outer.hold()
 
