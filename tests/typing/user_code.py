@@ -18,6 +18,7 @@ from toolcrib import (
     tool,
 )
 from toolcrib.dialects import brain
+from toolcrib.layers import retry
 
 
 @tool
@@ -102,6 +103,9 @@ async def use_the_registry() -> None:
     assert_type(registry.get_by_tag("demo"), list[Tool])
     assert_type(registry.definitions("openai"), list[dict[str, Any]])
     assert_type(registry.generate_prompt(), str)
+    registry.use(retry(), tools=["add"])
+    answers = await registry.execute_calls({"role": "assistant", "content": "Hello."}, timeout_seconds=5, at_once=2)
+    assert_type(answers, list[dict[str, Any]])
     result = await registry.execute("add", {"a": 1})
     assert_type(result, ToolResult)
     assert_type(result.error_code, str | None)

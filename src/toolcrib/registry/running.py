@@ -39,9 +39,7 @@ class Running:
 
     if TYPE_CHECKING:
 
-        def _execute_named(
-            self, asked: Mapping[str, Any] | None, context: ToolContext
-        ) -> Coroutine[Any, Any, ToolResult]: ...
+        async def _execute_named(self, asked: Mapping[str, Any] | None, context: ToolContext) -> ToolResult: ...
 
     def use(
         self,
