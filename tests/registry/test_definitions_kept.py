@@ -65,7 +65,7 @@ READS: list[Callable[[list[Any]], Any]] = [
     lambda given: copy.copy(given)[0],
     lambda given: copy.deepcopy(given)[0],
     lambda given: pickle.loads(pickle.dumps(given))[0],
-    lambda given: [given.append({"mine": 1}), given.reverse(), given[1]][2],
+    lambda given: (given.insert(0, {"mine": 1}), given[1])[1],  # type: ignore[func-returns-value]
     lambda given: (given.__iadd__([{"mine": 1}]), given[0])[1],
     lambda given: [each for each in given][0],
 ]

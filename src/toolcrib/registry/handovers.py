@@ -29,9 +29,9 @@ class Handovers:
         if kept is not None and kept[0] == tools:
             return kept[1].given()
         handed = handed_over([tool.spec for tool in tools], format, **options)
-        while len(self._kept) >= _MOST_KEPT and key not in self._kept:
-            self._kept.pop(next(iter(self._kept), None), None)
         self._kept[key] = tools, KeptHandover(handed)
+        for oldest in list(self._kept)[:-_MOST_KEPT]:
+            self._kept.pop(oldest, None)
         return handed
 
 
