@@ -91,7 +91,9 @@ async def test_a_message_of_openai_chat(registry: ToolRegistry) -> None:
     assert await registry.execute_calls(message.model_dump()) == answers
     choice = {"index": 0, "finish_reason": "tool_calls", "message": message.model_dump()}
     body = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
-    assert await registry.execute_calls(ChatCompletion.model_validate(body)) == answers
+    completion = ChatCompletion.model_validate(body)
+    for given in (completion, completion.choices[0]):
+        assert await registry.execute_calls(given) == answers
 
 
 async def test_a_response_of_openai_is_answered_under_its_call_id(registry: ToolRegistry) -> None:
@@ -149,6 +151,38 @@ async def test_a_message_of_mistral(registry: ToolRegistry) -> None:
     assert [(each["tool_call_id"], each["content"]) for each in answers] == [("D681PevKs", "2"), ("9fJ2kLmNo", "3")]
     for answer in answers:
         mistral.ToolMessage.model_validate(answer)
+
+
+class UnknownMessage:
+    """A message of an SDK that nobody here knows."""
+
+    def __init__(self) -> None:
+        self.tool_calls = [{"id": "c1", "function": {"name": "add", "arguments": '{"a": 1}'}}]
+
+
+class OldMessage(UnknownMessage):
+    def model_dump(self) -> dict[str, Any]:
+        return vars(self)
+
+
+class BrokenMessage(UnknownMessage):
+    def model_dump(self, **how: Any) -> dict[str, Any]:
+        raise RuntimeError(f"it cannot be written {how}")
+
+
+class OddMessage(UnknownMessage):
+    def model_dump(self, **how: Any) -> str:
+        return f"no mapping {how}"
+
+    def to_dict(self) -> None:
+        """Nothing."""
+
+
+@pytest.mark.parametrize("kind", [UnknownMessage, OldMessage, BrokenMessage, OddMessage])
+async def test_an_object_of_an_unknown_class_is_read_as_well_as_it_can_be(
+    registry: ToolRegistry, kind: type[UnknownMessage]
+) -> None:
+    assert await registry.execute_calls(kind()) == [{"role": "tool", "tool_call_id": "c1", "content": "2"}]
 
 
 # What models get wrong
@@ -212,6 +246,23 @@ async def test_of_a_conversation_the_last_message_counts(registry: ToolRegistry)
     answers = await registry.execute_calls(messages)
     assert [each["tool_call_id"] for each in answers] == ["c1"]
     assert await registry.execute_calls([*messages, *answers]) == []
+
+
+async def test_of_a_conversation_with_gemini_the_last_message_counts(registry: ToolRegistry) -> None:
+    asked = {"role": "model", "parts": [{"functionCall": {"name": "add", "args": {"a": 1}}}]}
+    [answer] = await registry.execute_calls(["Add.", asked])
+    assert answer["parts"][0]["functionResponse"]["response"] == {"output": 2}
+    assert await registry.execute_calls(["Add.", asked, answer]) == []
+    assert await registry.execute_calls(["Add.", asked, "And now?"]) == []
+
+
+async def test_a_call_in_a_conversation_that_has_its_answer_does_not_run_again(registry: ToolRegistry) -> None:
+    items = [{"role": "user", "content": "Add."}, function_call("c1"), function_call("c2")]
+    answers = await registry.execute_calls(items)
+    assert [each["call_id"] for each in answers] == ["c1", "c2"]
+    assert await registry.execute_calls([*items, *answers]) == []
+    [later] = await registry.execute_calls([*items, *answers, function_call("c3")])
+    assert later["call_id"] == "c3"
 
 
 async def test_arguments_as_a_text_of_a_text_are_understood(registry: ToolRegistry) -> None:

@@ -14,6 +14,9 @@ from toolcrib.formats.streamed import StreamedMessage
 
 _MAX_WRAPPED = 4
 """A response holds choices, a choice a message, a message its content."""
+_SPEAKERS = ("assistant", "model")
+"""Who a model is in a conversation."""
+_ANSWERS = ("function_call_output", "tool_search_output")
 
 
 def calls_of(message: Any) -> tuple[str, list[Mapping[str, Any]]]:
@@ -22,11 +25,13 @@ def calls_of(message: Any) -> tuple[str, list[Mapping[str, Any]]]:
         message = message.message
     for _ in range(_MAX_WRAPPED):
         if isinstance(message, Sequence) and not isinstance(message, str | bytes):
-            blocks = _mappings(message)
-            found = _calls_among(blocks)
-            if found[1] or not blocks or blocks[-1].get("role") != "assistant":
+            found = _calls_among(_mappings(message))
+            if found[1] or not message:
                 return found
-            message = blocks[-1]  # a conversation, whose last message counts
+            last = plain(message[-1])  # of a conversation the last message counts
+            if last is None or last.get("role") not in _SPEAKERS:
+                return found
+            message = last
         body = plain(message)
         if body is None:
             break
@@ -49,7 +54,7 @@ def _inside(body: Mapping[str, Any]) -> Any:
         if isinstance(listed := body.get(responses), Sequence) and listed and not isinstance(listed, str):
             first = plain(listed[0]) or {}
             return first.get("message", first.get("content"))
-    for key in ("output", "parts", "content"):
+    for key in ("message", "output", "parts", "content"):
         if body.get(key):
             return body[key]
     return None
@@ -64,7 +69,13 @@ def _calls_among(blocks: list[Mapping[str, Any]]) -> tuple[str, list[Mapping[str
             first = first or its
             if its == first:
                 calls.append(block)
-    return first, calls
+    return first, _waiting(calls, blocks) if first == "openai-responses" else calls
+
+
+def _waiting(calls: list[Mapping[str, Any]], blocks: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Those without an answer among the items: in a conversation calls and answers stand side by side."""
+    answered = [block.get("call_id") for block in blocks if block.get("type") in _ANSWERS]
+    return [call for call in calls if call.get("call_id") not in answered] if answered else calls
 
 
 _BY_TYPE = {"tool_use": "anthropic", "function_call": "openai-responses", "tool_call": "openai"}

@@ -13,15 +13,20 @@ def plain(thing: Any) -> Mapping[str, Any] | None:
         return thing
     if isinstance(thing, type | str | bytes | int | float | list | tuple | None):
         return None
-    try:
-        if callable(dump := getattr(thing, "model_dump", None)):
-            given = dump(exclude_none=True, warnings=False)
-        elif dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-            given = dataclasses.asdict(thing)
-        elif callable(dump := getattr(thing, "to_dict", None)):
-            given = dump()
-        else:
-            given = vars(thing)
-    except Exception:  # noqa: BLE001 - somebody else's object: what cannot be read is nothing that we know
-        return None
-    return given if isinstance(given, Mapping) else None
+    for read in (_dumped, _converted, vars):
+        try:
+            given = read(thing)
+        except Exception:  # noqa: BLE001, S112 - somebody else's object: perhaps it can be read in another way
+            continue
+        if isinstance(given, Mapping):
+            return given
+    return None
+
+
+def _dumped(thing: Any) -> Any:
+    return thing.model_dump(exclude_none=True, warnings=False)
+
+
+def _converted(thing: Any) -> Any:
+    is_record = dataclasses.is_dataclass(thing) and not isinstance(thing, type)
+    return dataclasses.asdict(thing) if is_record else thing.to_dict()
