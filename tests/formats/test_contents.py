@@ -12,7 +12,7 @@ from anthropic.types import ToolResultBlockParam
 from google.genai import types as gemini
 from openai.types.chat import ChatCompletionToolMessageParam
 from openai.types.responses.response_input_param import FunctionCallOutput
-from pydantic import TypeAdapter
+from tests.support.sdks import require_taken
 
 from toolcrib import Audio, File, Image, Link, ToolResult
 from toolcrib.core.content import Json, Text
@@ -45,12 +45,12 @@ def read(speaker: str, answer: dict[str, Any]) -> None:
     """By the SDK, strictly: a dict without the fields that a type has would pass for it."""
     match speaker:
         case "openai" | "openrouter":
-            TypeAdapter(ChatCompletionToolMessageParam).validate_python(answer)
+            require_taken(ChatCompletionToolMessageParam, answer)
             assert isinstance(answer["content"], str)
         case "openai-responses":
-            TypeAdapter(FunctionCallOutput).validate_python(answer)
+            require_taken(FunctionCallOutput, answer)
         case "anthropic":
-            TypeAdapter(ToolResultBlockParam).validate_python(answer)
+            require_taken(ToolResultBlockParam, answer)
         case "gemini":
             gemini.Part.model_validate(answer)
         case "mcp":

@@ -6,13 +6,14 @@ import json
 from typing import Any
 
 import pytest
-from anthropic.types import RawMessageStreamEvent
+from anthropic.types import Message, MessageParam, RawMessageStreamEvent
 from google.genai import types as gemini
 from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.chat import ChatCompletionChunk
 from openai.types.responses import ResponseFunctionToolCall, ResponseStreamEvent
 from pydantic import TypeAdapter
+from tests.support.sdks import require_taken
 
 from toolcrib import ToolRegistry, tool
 from toolcrib.formats import StreamedMessage, calls_of
@@ -146,12 +147,72 @@ async def test_events_of_anthropic(as_objects: bool) -> None:
     assert answer["content"][0]["content"] == "2"
 
 
-async def test_a_call_that_was_cut_off_is_answered_with_what_is_wrong() -> None:
-    said = put_together(ANTHROPIC[:9])
-    [answer] = await ToolRegistry([add]).execute_calls(said)
+def anthropic_call(*pieces: str, stopped: str = "tool_use") -> list[dict[str, Any]]:
+    """The events of a message with one call, whose input comes in pieces."""
+    deltas = [
+        {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": piece}}
+        for piece in pieces
+    ]
+    ended = {"type": "message_delta", "delta": {"stop_reason": stopped, "stop_sequence": None}, "usage": USAGE}
+    return [*ANTHROPIC[:7], *deltas, ANTHROPIC[10], ended, ANTHROPIC[12]]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"a": ', "not JSON"),
+        ('{"a": NaN}', "not JSON"),
+        ('{"a": 1e999}', "not JSON"),
+        ('{"a": "\\ud800"}', "not JSON"),
+        ("[1]", "must be an object"),
+        ("7", "must be an object"),
+    ],
+)
+async def test_an_input_of_anthropic_that_is_no_object_goes_back_as_one(text: str, says: str) -> None:
+    """The API refuses any other, and with it the whole conversation."""
+    said = put_together(anthropic_call(text))
+    assert said.message["content"][1]["input"] == {"INVALID_JSON": text}
+    require_taken(MessageParam, said.message)
+    registry = ToolRegistry([add])
+    [answer] = await registry.execute_calls(said)
+    assert answer == (await registry.execute_calls(said.message))[0]
     [block] = answer["content"]
     assert (block["tool_use_id"], block["is_error"]) == ("t1", True)
-    assert "not JSON" in block["content"]
+    assert says in block["content"]
+
+
+@tool
+async def forget(everything: bool = True) -> str:
+    """Forget."""
+    raise AssertionError("it ran")
+
+
+@pytest.mark.parametrize("stopped", ["max_tokens", "model_context_window_exceeded", "refusal"])
+@pytest.mark.parametrize("pieces", [(), ("{}",), ('{"everything"', ": true}")])
+async def test_a_call_that_was_cut_off_does_not_run(pieces: tuple[str, ...], stopped: str) -> None:
+    """What came of it may look whole: the SDK completes its JSON."""
+    begun = {"type": "tool_use", "id": "t1", "name": "forget", "input": {}}
+    start = {"type": "content_block_start", "index": 1, "content_block": begun}
+    events = [start if each == ANTHROPIC[6] else each for each in anthropic_call(*pieces, stopped=stopped)]
+    streamed = put_together(events)
+    require_taken(MessageParam, streamed.message)
+    whole = ANTHROPIC[0]["message"] | {"content": [{"type": "text", "text": "So:"}, begun], "stop_reason": stopped}
+    registry = ToolRegistry([forget, add])
+    for said in (streamed, streamed.message, whole, Message.model_validate(whole)):
+        [answer] = await registry.execute_calls(said)
+        [block] = answer["content"]
+        assert (block["tool_use_id"], block["is_error"]) == ("t1", True)
+        assert "not JSON" in block["content"]
+
+
+async def test_the_calls_before_one_that_was_cut_off_run() -> None:
+    calls = [{"type": "tool_use", "id": f"t{n}", "name": "add", "input": {"a": n}} for n in (1, 2)]
+    whole = {"role": "assistant", "content": calls, "stop_reason": "max_tokens"}
+    [answer] = await ToolRegistry([add]).execute_calls(whole)
+    assert [block["is_error"] for block in answer["content"]] == [False, True]
+    ended = whole | {"content": [*calls, {"type": "text", "text": "And th"}]}
+    [answer] = await ToolRegistry([add]).execute_calls(ended)
+    assert [block["is_error"] for block in answer["content"]] == [False, False]
 
 
 async def test_chunks_of_gemini() -> None:

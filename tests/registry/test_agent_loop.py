@@ -14,7 +14,7 @@ from mistralai.client import models as mistral
 from openai.types.chat import ChatCompletion, ChatCompletionMessage, ChatCompletionToolMessageParam
 from openai.types.responses import Response, ResponseFunctionToolCall
 from openai.types.responses.response_input_param import FunctionCallOutput
-from pydantic import TypeAdapter
+from tests.support.sdks import require_taken
 
 from toolcrib import Image, ToolContext, ToolRegistry, tool
 
@@ -71,14 +71,14 @@ async def test_an_openai_tool_call_is_taken_as_its_sdk_has_it(registry: ToolRegi
     assert message.tool_calls is not None
     answer = await registry.execute_call("openai", message.tool_calls[0])
     assert answer == {"role": "tool", "tool_call_id": "c1", "content": "2"}
-    TypeAdapter(ChatCompletionToolMessageParam).validate_python(answer)
+    require_taken(ChatCompletionToolMessageParam, answer)
 
 
 async def test_an_anthropic_block_is_taken_as_its_sdk_has_it(registry: ToolRegistry) -> None:
     message = anthropic_message({"type": "tool_use", "id": "t1", "name": "add", "input": {"a": 1}})
     answer = await registry.execute_call("anthropic", message.content[0])
     assert answer == {"type": "tool_result", "tool_use_id": "t1", "content": "2", "is_error": False}
-    TypeAdapter(ToolResultBlockParam).validate_python(answer)
+    require_taken(ToolResultBlockParam, answer)
 
 
 async def test_a_message_of_openai_chat(registry: ToolRegistry) -> None:
@@ -99,7 +99,7 @@ async def test_a_message_of_openai_chat(registry: ToolRegistry) -> None:
 async def test_a_response_of_openai_is_answered_under_its_call_id(registry: ToolRegistry) -> None:
     item = function_call()
     answers = [{"type": "function_call_output", "call_id": "call_1", "output": "2"}]
-    TypeAdapter(FunctionCallOutput).validate_python(answers[0])
+    require_taken(FunctionCallOutput, answers[0])
     body = {
         "id": "r", "object": "response", "created_at": 1, "model": "m", "status": "completed", "tools": [],
         "parallel_tool_calls": True, "tool_choice": "auto",
@@ -326,11 +326,11 @@ async def test_an_image_is_one_for_providers_that_take_images(registry: ToolRegi
     )
     source = {"type": "base64", "media_type": "image/png", "data": data}
     assert answer["content"][0]["content"] == [{"type": "image", "source": source}]
-    TypeAdapter(ToolResultBlockParam).validate_python(answer["content"][0])
+    require_taken(ToolResultBlockParam, answer["content"][0])
     item = {"type": "function_call", "call_id": "c", "name": "chart", "arguments": "{}"}
     [output] = await registry.execute_calls([item])
     assert output["output"] == [{"type": "input_image", "image_url": f"data:image/png;base64,{data}"}]
-    TypeAdapter(FunctionCallOutput).validate_python(output)
+    require_taken(FunctionCallOutput, output)
     [turn] = await registry.execute_calls({"parts": [{"functionCall": {"name": "chart", "args": {}}}]})
     inline = gemini.Content.model_validate(turn).parts[0].function_response.parts[0].inline_data  # type: ignore[index, union-attr]
     assert (inline.mime_type, inline.data) == ("image/png", PNG)  # type: ignore[union-attr]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from toolcrib.formats import openai_responses
+from toolcrib.formats import anthropic, openai_responses
 from toolcrib.formats.plain import plain
 from toolcrib.formats.streamed import StreamedMessage
 
@@ -23,14 +23,17 @@ def calls_of(message: Any) -> tuple[str, list[Mapping[str, Any]]]:
     """The format of a model's message and its calls, in order; ``("", [])`` if there is none in it."""
     if isinstance(message, StreamedMessage):
         message = message.message
+    stopped = None
     for _ in range(_MAX_WRAPPED):
         if isinstance(message, Sequence) and not isinstance(message, str | bytes):
-            found = _calls_among(_mappings(message))
-            if found[1] or not message:
-                return found
+            speaker, calls = _calls_among(blocks := _mappings(message))
+            if stopped in anthropic.CUT_OFF and calls and calls[-1] is blocks[-1]:
+                calls[-1] = anthropic.cut_off(calls[-1])
+            if calls or not message:
+                return speaker, calls
             last = plain(message[-1])  # of a conversation the last message counts
             if last is None or last.get("role") not in _SPEAKERS:
-                return found
+                return "", []
             message = last
         body = plain(message)
         if body is None:
@@ -39,7 +42,7 @@ def calls_of(message: Any) -> tuple[str, list[Mapping[str, Any]]]:
             return _calls_among([body])
         if isinstance(listed := body.get("tool_calls"), list | tuple) and listed:
             return "openai", _mappings(listed)  # whatever they look like: each waits for an answer under its id
-        message = _inside(body)
+        message, stopped = _inside(body), body.get("stop_reason")
     return "", []
 
 

@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from toolcrib.core.json import read_json
+from toolcrib.formats import anthropic
 from toolcrib.formats.plain import plain
 
 Event = Mapping[str, Any]
@@ -123,14 +123,17 @@ class _Anthropic:
     def __init__(self) -> None:
         self._blocks: dict[int, dict[str, Any]] = {}
         self._json: dict[int, list[str]] = {}
+        self._stopped: Any = None
 
     def add(self, event: Event) -> None:
-        index = event.get("index", 0)
+        index, delta = event.get("index", 0), plain(event.get("delta")) or {}
         match event.get("type"):
             case "content_block_start":
                 self._blocks[index] = dict(plain(event.get("content_block")) or {})
             case "content_block_delta" if index in self._blocks:
-                self._grow(index, plain(event.get("delta")) or {})
+                self._grow(index, delta)
+            case "message_delta":
+                self._stopped = delta.get("stop_reason")
 
     def _grow(self, index: int, delta: Event) -> None:
         block = self._blocks[index]
@@ -146,16 +149,13 @@ class _Anthropic:
     @property
     def message(self) -> dict[str, Any]:
         blocks = [self._whole(index, self._blocks[index]) for index in sorted(self._blocks)]
+        if self._stopped in anthropic.CUT_OFF and blocks and "input" in blocks[-1]:
+            blocks[-1] = anthropic.cut_off(blocks[-1])
         return {"role": "assistant", "content": blocks}
 
     def _whole(self, index: int, block: dict[str, Any]) -> dict[str, Any]:
         text = "".join(self._json.get(index, ()))
-        if not text:
-            return block
-        try:
-            return block | {"input": read_json(text)}
-        except ValueError:  # cut off: the call is answered with what is wrong with it
-            return block | {"input": text}
+        return block | {"input": anthropic.input_of(text)} if text else block
 
 
 class _Gemini:
