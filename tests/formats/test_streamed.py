@@ -10,7 +10,9 @@ from anthropic.types import Message, MessageParam, RawMessageStreamEvent
 from google.genai import types as gemini
 from hypothesis import given
 from hypothesis import strategies as st
-from openai.types.chat import ChatCompletionChunk
+from mistralai.client import models as mistral
+from openai.lib.streaming.chat import ChatCompletionStreamState
+from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam
 from openai.types.responses import ResponseFunctionToolCall, ResponseStreamEvent
 from pydantic import TypeAdapter
 from tests.support.sdks import require_taken
@@ -32,8 +34,8 @@ def put_together(events: list[Any]) -> StreamedMessage:
     return said
 
 
-def chunk(delta: dict[str, Any]) -> ChatCompletionChunk:
-    choice = {"index": 0, "delta": delta, "finish_reason": None}
+def chunk(delta: dict[str, Any], index: int = 0) -> ChatCompletionChunk:
+    choice = {"index": index, "delta": delta, "finish_reason": None}
     body = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
     return ChatCompletionChunk.model_validate(body)
 
@@ -78,6 +80,88 @@ def test_providers_that_send_whole_calls_without_an_index() -> None:
 def test_a_provider_that_gives_every_call_the_same_index() -> None:
     events = [chunk(call_piece(0, each, "add", "{}")) for each in ("c1", "c2")]
     assert [call["id"] for call in put_together(events).message["tool_calls"]] == ["c1", "c2"]
+
+
+def test_of_several_choices_the_first_counts() -> None:
+    pieces = [(0, "Let "), (1, "No"), (0, "me "), (1, "."), (0, "see.")]
+    said = put_together([chunk({"content": text}, index) for index, text in pieces])
+    assert said.message["content"] == "Let me see."
+    candidates = [{"candidates": [{"index": index, "content": {"parts": [{"text": text}]}}]} for index, text in pieces]
+    assert put_together(candidates).message["parts"] == [{"text": "Let me see."}]
+
+
+def test_a_refusal_is_part_of_the_message() -> None:
+    said = put_together([chunk({"role": "assistant", "refusal": "I can"}), chunk({"refusal": "not."})])
+    assert said.message == {"role": "assistant", "content": None, "refusal": "I cannot."}
+    require_taken(ChatCompletionMessageParam, said.message)
+
+
+def test_what_a_provider_wants_back_is_kept() -> None:
+    """Reasoning and its signatures, without which DeepSeek, Gemini and OpenRouter refuse the next request."""
+    details = {"type": "reasoning.text", "index": 0, "format": "anthropic-claude-v1"}
+    encrypted = {"type": "reasoning.encrypted", "index": 1, "data": "x"}
+    events = [
+        chunk({"role": "assistant", "content": "", "reasoning_content": "Add "}),
+        chunk({"reasoning_content": "them.", "reasoning_details": [details | {"text": "Add "}]}),
+        chunk({"reasoning_details": [details | {"text": "them."}]}),
+        chunk({"reasoning_details": [details | {"signature": "sig"}, encrypted]}),
+        chunk({"tool_calls": [{
+            "index": 0, "id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a"'},
+            "extra_content": {"google": {"thought_signature": "sig"}},
+        }]}),
+        chunk(call_piece(0, None, None, ": 1}")),
+    ]  # fmt: skip
+    assert put_together(events).message == put_together([each.model_dump() for each in events]).message == {
+        "role": "assistant",
+        "content": None,
+        "reasoning_content": "Add them.",
+        "reasoning_details": [
+            details | {"text": "Add them.", "signature": "sig"},
+            encrypted,
+        ],
+        "tool_calls": [
+            {
+                "id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'},
+                "extra_content": {"google": {"thought_signature": "sig"}},
+            }
+        ],
+    }  # fmt: skip
+
+
+async def test_the_events_of_openais_own_helper() -> None:
+    state: ChatCompletionStreamState[None] = ChatCompletionStreamState()
+    said = put_together([event for each in CHAT for event in state.handle_chunk(each)])
+    assert said.message == put_together(CHAT).message
+    registry = ToolRegistry([add])
+    assert await registry.execute_calls(said) == await registry.execute_calls(state.current_completion_snapshot)
+
+
+@pytest.mark.parametrize("first", ["", "Well."])
+def test_what_mistral_thinks_is_kept(first: str) -> None:
+    deltas: list[dict[str, Any]] = [
+        {"role": "assistant", "content": first},
+        {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Add "}]}]},
+        {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "them."}], "closed": True}]},
+        {"content": "Let me "},
+        {"content": [{"type": "text", "text": "see."}, {"type": "reference", "reference_ids": [1]}]},
+        {"content": [{"type": "reference", "reference_ids": [2]}]},
+        {"tool_calls": [{"id": "D681PevKs", "function": {"name": "add", "arguments": '{"a": 1}'}, "index": 0}]},
+    ]
+    events = [
+        mistral.CompletionEvent.model_validate(
+            {"data": {"id": "c", "model": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}}
+        )
+        for delta in deltas
+    ]
+    said = put_together(events).message
+    assert said["content"] == [{"type": "text", "text": first}] * bool(first) + [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "Add them."}], "closed": True},
+        {"type": "text", "text": "Let me see."},
+        {"type": "reference", "reference_ids": [1]},
+        {"type": "reference", "reference_ids": [2]},
+    ]
+    assert [each["id"] for each in said["tool_calls"]] == ["D681PevKs"]
+    mistral.AssistantMessage.model_validate(said)
 
 
 def test_text_alone_is_a_message_without_calls() -> None:
@@ -134,6 +218,28 @@ ANTHROPIC: list[dict[str, Any]] = [
     {"type": "message_delta", "delta": {"stop_reason": "tool_use", "stop_sequence": None}, "usage": USAGE},
     {"type": "message_stop"},
 ]  # fmt: skip
+
+
+def test_whatever_grows_in_a_block_of_anthropic_is_kept() -> None:
+    """As its summary does where the API makes a conversation shorter."""
+    begun = {"type": "compaction", "content": None}
+    pieces = [{"type": "compaction_delta", "content": each} for each in ("They ", "added.")]
+    citations = [
+        {"type": "citations_delta", "citation": {"type": "char_location", "cited_text": each}} for each in "ab"
+    ]
+    said = put_together([
+        ANTHROPIC[0],
+        {"type": "content_block_start", "index": 0, "content_block": begun},
+        *({"type": "content_block_delta", "index": 0, "delta": delta} for delta in pieces),
+        {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}},
+        *({"type": "content_block_delta", "index": 1, "delta": delta} for delta in citations),
+        {"type": "content_block_start", "index": 2, "content_block": {"type": "redacted_thinking", "data": "x"}},
+    ])  # fmt: skip
+    assert said.message["content"] == [
+        {"type": "compaction", "content": "They added."},
+        {"type": "text", "text": "", "citations": [each["citation"] for each in citations]},
+        {"type": "redacted_thinking", "data": "x"},
+    ]
 
 
 @pytest.mark.parametrize("as_objects", [True, False])
