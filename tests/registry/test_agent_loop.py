@@ -265,6 +265,36 @@ async def test_a_call_in_a_conversation_that_has_its_answer_does_not_run_again(r
     assert later["call_id"] == "c3"
 
 
+def nested(depth: int, innermost: Any) -> dict[str, Any]:
+    for _ in range(depth):
+        innermost = {"a": innermost}
+    return {"a": innermost}
+
+
+@pytest.mark.parametrize("innermost", [1, None])
+async def test_arguments_that_are_nested_too_deep_are_refused(registry: ToolRegistry, innermost: Any) -> None:
+    block = {"type": "tool_use", "id": "t", "name": "add", "input": nested(5000, innermost)}
+    [answer] = await registry.execute_calls(anthropic_message(block))
+    assert "are not JSON: Recursion limit reached" in answer["content"][0]["content"]
+
+
+class Unreadable:
+    def __repr__(self) -> str:
+        raise RuntimeError("it cannot be shown")
+
+
+async def test_whatever_breaks_in_one_call_costs_the_others_nothing(
+    registry: ToolRegistry, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken = {"id": "c1", "function": {"name": "add", "arguments": Unreadable()}}
+    good = {"id": "c2", "function": {"name": "add", "arguments": '{"a": 1}'}}
+    first, second = await registry.execute_calls({"tool_calls": [broken, good]})
+    told = json.loads(first["content"])
+    assert (first["tool_call_id"], told["error_code"]) == ("c1", "error")
+    assert "its log has the reason" in told["error"] and "it cannot be shown" in caplog.text
+    assert second == {"role": "tool", "tool_call_id": "c2", "content": "2"}
+
+
 async def test_arguments_as_a_text_of_a_text_are_understood(registry: ToolRegistry) -> None:
     [answer] = await registry.execute_calls(chat_message(("c1", "add", json.dumps('{"a": 1}'))))
     assert answer["content"] == "2"
@@ -352,6 +382,36 @@ async def test_text_and_images_may_stand_together() -> None:
     [answer] = await ToolRegistry([both]).execute_calls([{"type": "tool_use", "id": "t", "name": "both", "input": {}}])
     kinds = [block["type"] for block in answer["content"][0]["content"]]
     assert kinds == ["text", "image", "text"]
+
+
+class Plot:
+    """Shows itself as an image in a notebook, if it can."""
+
+    def __init__(self, png: bytes | None) -> None:
+        self.png = png
+
+    def _repr_png_(self) -> bytes:
+        if self.png is None:
+            raise RuntimeError("there is no data to draw")
+        return self.png
+
+    def __repr__(self) -> str:
+        return "<an empty plot>"
+
+
+async def test_what_cannot_show_itself_as_an_image_is_described() -> None:
+    @tool
+    async def plots(among: bool) -> Any:
+        """Plots."""
+        return [Plot(PNG), Plot(None)] if among else Plot(None)
+
+    registry = ToolRegistry([plots])
+    block = {"type": "tool_use", "id": "t", "name": "plots"}
+    [answer] = await registry.execute_calls([block | {"input": {"among": True}}])
+    image, text = answer["content"][0]["content"]
+    assert (image["type"], text) == ("image", {"type": "text", "text": '"<an empty plot>"'})
+    [answer] = await registry.execute_calls([block | {"input": {"among": False}}])
+    assert answer["content"][0]["content"] == '"<an empty plot>"'
 
 
 async def test_an_async_generator_streams_its_items_and_returns_them_all() -> None:
