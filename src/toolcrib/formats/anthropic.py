@@ -13,14 +13,13 @@ from toolcrib.core.schema import JsonSchema, compile_schema
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.jsonable import copied
 from toolcrib.formats.naming import NameRule
-from toolcrib.formats.provider import Asked, Loss, arguments_of, asked, error_of, part_text, spec_from
+from toolcrib.formats.provider import IMAGES, Asked, Loss, arguments_of, asked, error_of, part_text, spec_from
 from toolcrib.formats.schemas import object_schema, properties_of, required_of
 from toolcrib.formats.strict import ANTHROPIC, not_strict, schemas_in, strict_schema
 
 NAMES = NameRule(r"A-Za-z0-9_\-", 128)
 
 _FORBIDDEN_AT_THE_TOP = ("oneOf", "anyOf", "allOf")
-_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _PDF = "application/pdf"
 _PARAMETER = re.compile(r"[A-Za-z0-9_.\-]{1,64}")
 INVALID_JSON = "INVALID_JSON"
@@ -157,7 +156,7 @@ def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss
 
 
 def takes(part: Part) -> bool:
-    return (isinstance(part, Image) and part.media_type in _IMAGES) or (
+    return (isinstance(part, Image) and part.media_type in IMAGES) or (
         isinstance(part, File) and part.media_type == _PDF
     )
 
