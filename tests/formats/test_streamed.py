@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mistralai.client import models as mistral
 from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam
-from openai.types.responses import ResponseFunctionToolCall, ResponseStreamEvent
+from openai.types.responses import ResponseFunctionToolCall, ResponseInputItemParam, ResponseStreamEvent
 from pydantic import TypeAdapter
 from tests.support.sdks import require_taken
 
@@ -191,6 +191,30 @@ async def test_events_of_openai_responses() -> None:
     assert [each["call_id"] for each in said.message] == ["call_1"]
     [answer] = await ToolRegistry([add]).execute_calls(said)
     assert answer == {"type": "function_call_output", "call_id": "call_1", "output": "2"}
+
+
+async def test_items_of_openai_responses_go_back_as_they_came() -> None:
+    """Reasoning that only OpenAI can read, and calls that its servers made, in the words of its API."""
+    items: list[dict[str, Any]] = [
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "enc"},
+        {"type": "mcp_call", "id": "mcp_1", "name": "add", "arguments": "{}", "server_label": "sums", "output": "2"},
+        {
+            "type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "add", "arguments": '{"a": 1}',
+            "async": True,
+        },
+        {"type": "custom_tool_call", "call_id": "call_2", "name": "add", "input": "1"},
+    ]  # fmt: skip
+    adapter: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
+    said = put_together([
+        adapter.validate_python(
+            {"type": "response.output_item.done", "output_index": index, "sequence_number": index, "item": item}
+        )
+        for index, item in enumerate(items)
+    ])  # fmt: skip
+    assert said.message == items
+    require_taken(list[ResponseInputItemParam], said.message)
+    answers = await ToolRegistry([add]).execute_calls(said)
+    assert [answer["call_id"] for answer in answers] == ["call_1"]
 
 
 USAGE = {"input_tokens": 1, "output_tokens": 1}

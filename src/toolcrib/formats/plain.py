@@ -8,7 +8,7 @@ from typing import Any
 
 
 def plain(thing: Any) -> Mapping[str, Any] | None:
-    """A message, a block or a call as a mapping; None if it is nothing of that kind."""
+    """A message, a block or a call as a mapping, in the words of its API; None if it is nothing of that kind."""
     if type(thing) is dict or isinstance(thing, Mapping):
         return thing
     if isinstance(thing, type | str | bytes | int | float | list | tuple | None):
@@ -24,7 +24,7 @@ def plain(thing: Any) -> Mapping[str, Any] | None:
 
 
 def _dumped(thing: Any) -> Any:
-    return thing.model_dump(exclude_none=True, warnings=False)
+    return thing.model_dump(by_alias=True, exclude_none=True, warnings=False)
 
 
 def _converted(thing: Any) -> Any:
