@@ -16,7 +16,7 @@ from openai.types.responses import Response, ResponseFunctionToolCall
 from openai.types.responses.response_input_param import FunctionCallOutput
 from tests.support.sdks import require_taken
 
-from toolcrib import Image, ToolContext, ToolRegistry, tool
+from toolcrib import Image, ToolContext, ToolRegistry, ToolValidationError, tool
 
 PNG = b"\x89PNG\r\n\x1a\n\xff\xfe"
 
@@ -518,6 +518,12 @@ async def test_no_more_run_at_once_than_may() -> None:
     message = chat_message(*((f"c{n}", "step", "") for n in range(20)))
     assert len(await ToolRegistry([step]).execute_calls(message, at_once=3)) == 20
     assert most == 3
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2.5, True, None, "2"])
+async def test_how_many_run_at_once_is_a_number_above_0(registry: ToolRegistry, wrong: Any) -> None:
+    with pytest.raises(ToolValidationError, match="at_once must be a whole number above 0, not"):
+        await registry.execute_calls(chat_message(("c1", "add", '{"a": 1}')), at_once=wrong)
 
 
 async def test_a_tool_that_cancels_itself_harms_no_other_call() -> None:
