@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
@@ -13,7 +13,7 @@ def plain(thing: Any) -> Mapping[str, Any] | None:
         return thing
     if isinstance(thing, type | str | bytes | int | float | list | tuple | None):
         return None
-    for read in (_dumped, _converted, vars):
+    for read in _WAYS:
         try:
             given = read(thing)
         except Exception:  # noqa: BLE001, S112 - somebody else's object: perhaps it can be read in another way
@@ -28,5 +28,8 @@ def _dumped(thing: Any) -> Any:
 
 
 def _converted(thing: Any) -> Any:
-    is_record = dataclasses.is_dataclass(thing) and not isinstance(thing, type)
-    return dataclasses.asdict(thing) if is_record else thing.to_dict()
+    return thing.to_dict()
+
+
+_WAYS: tuple[Callable[[Any], Any], ...] = (_dumped, dataclasses.asdict, _converted, vars)
+"""One after the other is tried: what an object does not offer raises."""
