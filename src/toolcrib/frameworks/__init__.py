@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from toolcrib.core.errors import MissingDependencyError
 from toolcrib.core.tool import Tool
-from toolcrib.frameworks.offer import Execute, Offer, offers
+from toolcrib.frameworks.offer import Execute, Offer, offers, text_told
 
 if TYPE_CHECKING:
     from langchain_core.tools import StructuredTool
 
-__all__ = ["Execute", "Offer", "framework", "framework_of", "offers", "to_structured_tool"]
+__all__ = ["Execute", "Offer", "framework", "framework_of", "offers", "text_told", "to_structured_tool"]
 
 _PACKAGES = {
     "langchain": "langchain-core",
