@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from datetime import date
 from typing import Annotated, Any
 
 import agents
@@ -12,12 +13,15 @@ import langchain_core.tools as langchain
 import pydantic_ai
 import pytest
 from agents.tool_context import ToolContext as AgentsContext
+from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import InjectedToolArg, InjectedToolCallId, ToolException
 from llama_index.core.base.llms.types import ImageBlock
 from llama_index.core.tools import FunctionTool as LlamaIndexTool
 from llama_index.core.workflow import Context
 from pydantic import BaseModel, Field
+from pydantic_ai.messages import CachePoint, TextContent
+from pydantic_ai.toolsets import CombinedToolset, DynamicToolset
 
 from toolcrib import Image, Link, Tool, ToolContext, ToolExistsError, ToolRegistry, ToolValidationError, tool
 
@@ -291,6 +295,109 @@ async def test_pydantic_ai_toolsets_contexts_and_retries() -> None:
     assert (await registry.execute("picky", {"n": 5})).error == "tool 'picky' failed: five is gone"
     assert (await registry.execute("picky", {"n": 6})).data == ["Look:", Image(PNG)]
     assert (await registry.execute("both")).data == ["one", "two", Link("https://x.test/a.png")]
+
+
+def deletions() -> tuple[pydantic_ai.FunctionToolset[Any], list[str]]:
+    toolset, ran = pydantic_ai.FunctionToolset[Any](), list[str]()
+
+    @toolset.tool
+    async def delete(ctx: pydantic_ai.RunContext[Any], path: str) -> str:
+        """Delete a file."""
+        if path == ".env" and not ctx.tool_call_approved:
+            raise pydantic_ai.ApprovalRequired
+        ran.append(path)
+        return "deleted"
+
+    return toolset, ran
+
+
+WRAPPED: dict[str, Callable[[Any], Any]] = {
+    "all": lambda toolset: toolset.approval_required(),
+    "some": lambda toolset: toolset.approval_required(lambda ctx, definition, arguments: arguments["path"] == ".env"),
+    "inside": lambda toolset: toolset.approval_required().filtered(lambda ctx, definition: True),
+    "combined": lambda toolset: CombinedToolset([toolset.approval_required()]),
+}
+
+
+@pytest.mark.parametrize("wrapped", WRAPPED)
+async def test_a_pydantic_ai_toolset_that_wants_approval_gets_it_here(wrapped: str) -> None:
+    toolset, ran = deletions()
+    asked: list[Any] = []
+
+    def approve(spec: Any, arguments: Any) -> bool:
+        asked.append(dict(arguments))
+        return len(asked) == 2
+
+    registry = ToolRegistry(approve=approve)
+    registry.add_pydantic_ai(WRAPPED[wrapped](toolset))
+    for done in (False, True):
+        result = await registry.execute("delete", {"path": ".env"})
+        assert (result.success, result.error_code) == (done, None if done else "approval_required")
+    assert ran == [".env"]
+    assert asked == [{"path": ".env"}] * 2
+
+
+async def test_a_pydantic_ai_tool_that_asks_for_approval_by_itself_does_not_run_without() -> None:
+    toolset, ran = deletions()
+    registry = ToolRegistry()
+    registry.add_pydantic_ai(toolset)
+    assert (await registry.execute("delete", {"path": "notes"})).data == "deleted"
+    refused = await registry.execute("delete", {"path": ".env"})
+    assert refused.error_code == "approval_required" and "with approval_required()" in str(refused.error)
+    assert ran == ["notes"]
+
+
+async def test_a_pydantic_ai_tool_that_defers_its_call_fails() -> None:
+    async def later() -> str:
+        """Do it later."""
+        raise pydantic_ai.CallDeferred
+
+    result = await ToolRegistry([pydantic_ai.Tool(later)]).execute("later")
+    assert result.error == "tool 'later' failed: it is run by somebody else, outside of the agent"
+
+
+async def test_a_pydantic_ai_toolset_that_is_made_for_each_step() -> None:
+    made: list[Any] = []
+
+    def make(ctx: pydantic_ai.RunContext[Any]) -> pydantic_ai.FunctionToolset[Any]:
+        made.append(ctx.deps)
+        return pydantic_ai.FunctionToolset([multiply])
+
+    registry = ToolRegistry()
+    registry.add_pydantic_ai(DynamicToolset(make), deps="Ada")
+    assert (await registry.execute("multiply", {"a": 6, "b": 7})).data == 42
+    assert made == ["Ada", "Ada"]
+
+
+class Span(BaseModel):
+    model_config = {"strict": True}
+    first: date
+    last: date
+
+
+async def test_a_strict_pydantic_ai_model_takes_from_json_what_it_takes_from_a_model() -> None:
+    async def days(span: Span, more: int = 0) -> int:
+        """Count the days."""
+        return (span.last - span.first).days + more
+
+    registry = ToolRegistry([pydantic_ai.Tool(days)])
+    assert (await registry.execute("days", {"span": {"first": "2026-01-01", "last": "2026-01-31"}})).data == 30
+
+
+def test_a_pydantic_ai_toolset_that_is_open_is_refused_for_it_would_wait_for_ever() -> None:
+    class Remote(pydantic_ai.FunctionToolset[Any]):
+        is_running = True
+
+    with pytest.raises(ToolValidationError, match=r"pydantic-ai's Remote 'far' is open, .*; add it first"):
+        ToolRegistry().add_pydantic_ai(Remote([multiply], id="far").prefixed("x"))
+
+
+async def test_what_pydantic_ai_marks_for_itself_in_what_is_returned() -> None:
+    async def tell() -> pydantic_ai.ToolReturn:
+        """Tell."""
+        return pydantic_ai.ToolReturn("one", content=[TextContent("two", metadata=2), CachePoint()])
+
+    assert (await ToolRegistry([pydantic_ai.Tool(tell)]).execute("tell")).data == ["one", "two"]
 
 
 def test_a_pydantic_ai_tool_that_others_run_is_refused() -> None:
