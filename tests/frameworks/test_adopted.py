@@ -220,6 +220,52 @@ async def test_langchain_errors_content_and_injected_arguments() -> None:
     assert (await registry.execute("configured", {"text": "hi"})).data.startswith("hi ['")
 
 
+async def test_a_langchain_schema_that_is_no_models_stays_as_it_is() -> None:
+    node = {
+        "type": "object",
+        "properties": {"size": {"type": "integer"}, "parts": {"type": "array", "items": {"$ref": "#/$defs/Node"}}},
+        "required": ["size"],
+    }
+    schema = {"type": "object", "$defs": {"Node": node}, "properties": {"node": {"$ref": "#/$defs/Node"}}}
+    measure = langchain.StructuredTool.from_function(
+        lambda node: node["size"], name="measure", description="Measure.", args_schema=schema
+    )
+    registry = ToolRegistry([measure])
+    assert registry.get("measure").spec.parameters == schema
+    assert (await registry.execute("measure", {"node": {"size": 1, "parts": [{"size": 2}]}})).data == 1
+    wrong = await registry.execute("measure", {"node": {"size": 1, "parts": [{"size": "two"}]}})
+    assert wrong.error_code == "invalid_arguments" and "'node.parts.0.size'" in str(wrong.error)
+
+
+async def test_what_a_langchain_model_complains_of_is_a_wrong_argument_under_whichever_title() -> None:
+    class Booking(BaseModel):
+        model_config = {"title": "A booking"}
+        day: date
+
+    @langchain.tool(args_schema=Booking)
+    def book(day: date) -> str:
+        """Book."""
+        return f"{day:%d.%m.%Y}"
+
+    registry = ToolRegistry([book])
+    assert (await registry.execute("book", {"day": "2026-01-31"})).data == "31.01.2026"
+    wrong = await registry.execute("book", {"day": "tomorrow"})
+    assert wrong.error_code == "invalid_arguments"
+    assert str(wrong.error).startswith("argument 'day' of tool 'book': input should be a valid date")
+
+
+async def test_a_langchain_message_that_is_an_error_is_a_failure() -> None:
+    @langchain.tool
+    def find(name: str) -> ToolMessage:
+        """Find."""
+        status = "success" if name == "Ada" else "error"
+        return ToolMessage(f"{status}: {name}", tool_call_id="c1", status=status)
+
+    registry = ToolRegistry([find])
+    assert (await registry.execute("find", {"name": "Ada"})).data == "success: Ada"
+    assert (await registry.execute("find", {"name": "Bob"})).error == "tool 'find' failed: error: Bob"
+
+
 async def test_a_langchain_tool_that_is_a_class() -> None:
     class Counting(langchain.BaseTool):
         name: str = "count"
