@@ -478,6 +478,43 @@ async def test_agents_sdk_contexts_failures_and_images() -> None:
     assert isinstance((await registry.execute("chart")).data, Image)
 
 
+async def test_agents_sdk_outputs_as_objects_and_arguments_that_its_own_check_refuses() -> None:
+    @agents.function_tool
+    async def chart(day: date) -> Any:
+        """A chart."""
+        return [{"type": "text", "text": f"{day:%A}"}, {"type": "image", "image_url": "data:image/png;base64,iVBORw=="}]
+
+    @agents.function_tool
+    async def measure() -> Any:
+        """Measure."""
+        return {"type": "image", "width": 3}
+
+    registry = ToolRegistry([chart, measure])
+    text, image = (await registry.execute("chart", {"day": "2026-01-31"})).data
+    assert text == "Saturday" and isinstance(image, Image)
+    assert (await registry.execute("measure")).data == {"type": "image", "width": 3}
+    wrong = await registry.execute("chart", {"day": "tomorrow"})
+    assert wrong.error_code == "invalid_arguments"
+    assert "'chart'" in str(wrong.error) and "JSON" not in str(wrong.error)
+
+
+async def test_what_an_agents_sdk_agent_that_is_a_tool_complains_of_is_no_wrong_argument() -> None:
+    @agents.function_tool(failure_error_function=lambda ctx, error: f"Sorry: {error}")
+    async def ask(question: str) -> str:
+        """Ask an agent."""
+        raise agents.ModelBehaviorError("the model said nothing")
+
+    result = await ToolRegistry([ask]).execute("ask", {"question": "why"})
+    assert result.error_code == "tool_failed"
+    assert result.error == "tool 'ask' failed: Sorry: the model said nothing"
+
+
+def test_a_tool_that_was_handed_out_and_is_to_ask_asks() -> None:
+    [handed] = ToolRegistry([save]).to_openai_agents()
+    handed.needs_approval = True
+    assert ToolRegistry([handed]).get("shop_save").spec.safety_level == "dangerous"
+
+
 @pytest.mark.parametrize(
     ("how", "complaint"),
     [({"is_enabled": False}, "is enabled by a run"), ({"tool_input_guardrails": [1]}, "guardrails")],
