@@ -167,6 +167,109 @@ def test_what_is_no_tool_of_that_framework_is_named(framework: str) -> None:
         added(ToolRegistry(), framework, object())
 
 
+async def test_one_tool_needs_no_list_and_what_is_no_list_is_told(framework: str, make: Make) -> None:
+    registry = ToolRegistry()
+    add = getattr(registry, f"add_{framework}")
+    assert [each.name for each in add(make(multiply))] == ["multiply"]
+    for thing in (3, multiply):
+        with pytest.raises(ToolValidationError, match=r"^(3|<function multiply at .*>) is not a tool of"):
+            add(thing)
+
+
+# Out of one registry and into another
+
+
+@pytest.fixture(params=["langchain_tools", "pydantic_ai", "openai_agents", "llama_index"])
+def out_and_in(request: pytest.FixtureRequest) -> Callable[[ToolRegistry], ToolRegistry]:
+    def go(registry: ToolRegistry) -> ToolRegistry:
+        back = ToolRegistry()
+        handed = getattr(registry, f"to_{request.param}")()
+        getattr(back, f"add_{request.param.removesuffix('_tools')}")(handed)
+        return back
+
+    return go
+
+
+class Node(BaseModel):
+    name: str
+    parts: list[Node] = []
+
+
+@tool(name="shop.save", tags=["shop"], is_terminal=True)
+async def save(
+    node: Node, amount: Annotated[int, Field(ge=1, description="How many")] = 1, note: str | None = None
+) -> str:
+    """Save something."""
+    return f"{node.name} {amount} {note}"
+
+
+async def test_out_and_in_again_it_is_the_same(out_and_in: Callable[[ToolRegistry], ToolRegistry]) -> None:
+    @tool
+    async def nothing() -> None:
+        """Do nothing."""
+
+    registry = ToolRegistry([save, nothing])
+    back = out_and_in(registry)
+    assert back.names() == ["shop_save", "nothing"]
+    assert back.definitions("openai") == registry.definitions("openai")
+    assert back.get("shop_save").spec == save.spec.with_changes(name="shop_save")
+    assert (await back.execute("shop_save", {"node": {"name": "a"}})).data == "a 1 None"
+    wrong = await back.execute("shop_save", {"node": {"name": "a", "parts": [{"title": "b"}]}})
+    assert wrong.error_code == "invalid_arguments" and "'node.parts.0'" in str(wrong.error)
+
+
+async def test_out_and_in_again_a_failure_is_the_same_and_said_once(
+    out_and_in: Callable[[ToolRegistry], ToolRegistry],
+) -> None:
+    @tool(timeout_seconds=0.05)
+    async def slow() -> None:
+        """Wait."""
+        await asyncio.Event().wait()
+
+    @tool
+    async def broken() -> None:
+        """Fail."""
+        raise LookupError("empty")
+
+    back = out_and_in(ToolRegistry([slow, broken]))
+    late = await back.execute("slow")
+    assert (late.error_code, late.error) == ("timeout", "tool 'slow' passed its deadline of 0.05 s; it was stopped")
+    assert (await back.execute("broken")).error == "tool 'broken' failed: LookupError: empty"
+
+
+async def test_out_and_in_again_the_rules_of_both_hold(out_and_in: Callable[[ToolRegistry], ToolRegistry]) -> None:
+    asked: list[str] = []
+
+    @tool(safety_level="dangerous")
+    async def wipe() -> str:
+        """Wipe."""
+        return "wiped"
+
+    def approve(spec: Any, arguments: Any) -> bool:
+        asked.append(spec.name)
+        return True
+
+    back = out_and_in(ToolRegistry([wipe], approve=approve))
+    assert (await back.execute("wipe")).error_code == "approval_required"
+    assert asked == []
+    open_to_all = ToolRegistry(back, highest_safety_level="dangerous")
+    assert (await open_to_all.execute("wipe")).data == "wiped"
+    assert asked == ["wipe"]
+
+
+async def test_out_and_in_again_progress_is_heard(out_and_in: Callable[[ToolRegistry], ToolRegistry]) -> None:
+    @tool
+    async def work(context: ToolContext) -> str:
+        """Work."""
+        context.progress(0.5, "half")
+        return context.call_id
+
+    back = out_and_in(ToolRegistry([work]))
+    events = [event async for event in back.stream("work", context=ToolContext(call_id="c1"))]
+    assert [event.message for event in events] == ["half", ""]
+    assert events[-1].result is not None and events[-1].result.data == "c1"
+
+
 async def test_handed_on_to_another_framework(make: Make, framework: str) -> None:
     registry = ToolRegistry([make(multiply)])
     [langchain_tool] = registry.to_langchain_tools()
@@ -545,6 +648,29 @@ async def test_llama_index_blocks_and_contexts() -> None:
     remember.__annotations__.update(ctx=Context, text=str)
     with pytest.raises(ToolValidationError, match=r"LlamaIndex's tool 'remember' wants the context of a workflow"):
         registry.add_llama_index([LlamaIndexTool.from_defaults(remember)])
+
+
+async def test_llama_index_models_read_the_words_that_its_tools_have_for_them() -> None:
+    def population(city: str) -> dict[str, Any]:
+        """How many people live there."""
+        return {"city": city, "rows": []}
+
+    def names(city: str) -> list[str]:
+        """Who lives there."""
+        return [name for name in ("Ada", "Bob") if city == "Paris"]
+
+    async def said(output: Any) -> str:
+        return f"{len(output)} things"
+
+    plain, told = (
+        LlamaIndexTool.from_defaults(population),
+        LlamaIndexTool.from_defaults(population, name="told", async_callback=said),
+    )
+    registry = ToolRegistry([plain, told, LlamaIndexTool.from_defaults(names)])
+    assert (await registry.execute("population", {"city": "Oslo"})).data == {"city": "Oslo", "rows": []}
+    assert (await registry.execute("told", {"city": "Oslo"})).data == "2 things"
+    assert (await registry.execute("names", {"city": "Paris"})).data == ["Ada", "Bob"]
+    assert (await registry.execute("names", {"city": "Oslo"})).data == []
 
 
 # Names and descriptions
