@@ -191,6 +191,26 @@ async def test_layers_that_are_added_later_are_around_what_was_handed_out() -> N
     assert await outer[0].ainvoke({"a": 1}) == 4
 
 
+@pytest.mark.parametrize(
+    ("add", "package", "lacks"),
+    [
+        ("add_openai_agents", "openai-agents", "agents.tool"),
+        ("add_pydantic_ai", "pydantic-ai-slim", "pydantic_ai.toolsets"),
+        ("add_langchain", "langchain-core", "langchain_core.tools"),
+        ("add_llama_index", "llama-index-core", "llama_index.core.workflow"),
+    ],
+)
+def test_a_framework_that_is_too_old_is_told_from_one_that_is_not_there(add: str, package: str, lacks: str) -> None:
+    program = (
+        "import sys; from toolcrib import MissingDependencyError, ToolRegistry\n"
+        f"import {lacks.partition('.')[0]}; sys.modules[{lacks!r}] = None\n"
+        f"try: ToolRegistry().{add}([])\n"
+        "except MissingDependencyError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(f"a new enough {package} is not installed; run in Toolcrib's folder: pip install '.[")
+
+
 def test_a_registry_imports_no_framework() -> None:
     program = (
         "import sys; from toolcrib import ToolRegistry, tool\n"

@@ -38,10 +38,9 @@ def framework(name: str) -> ModuleType:
     """The file of a framework; MissingDependencyError, with the extra that brings it, if it is not installed."""
     try:
         return import_module(f"toolcrib.frameworks.{name}")
-    except ModuleNotFoundError:
-        raise MissingDependencyError(_PACKAGES[name], extra=name.replace("_", "-")) from None
-    except ImportError:
-        what = f"a {_PACKAGES[name]} as new as Toolcrib needs it"
+    except ImportError as error:
+        absent = isinstance(error, ModuleNotFoundError) and "." not in (error.name or "")
+        what = _PACKAGES[name] if absent else f"a new enough {_PACKAGES[name]}"
         raise MissingDependencyError(what, extra=name.replace("_", "-")) from None
 
 

@@ -168,7 +168,7 @@ def _adopted(toolset: AbstractToolset[Any], deps: Any) -> list[Tool]:
 def _refuse_if_open(toolset: AbstractToolset[Any]) -> None:
     if getattr(toolset, "is_running", False):
         raise ToolValidationError(
-            f"{_NAME}'s {toolset.label} is open, so that its connection belongs to who opened it; "
+            f"{_NAME}'s {toolset.label:.60} is open, so that its connection belongs to who opened it; "
             "add it first and open it then, or leave that to its calls"
         )
 
