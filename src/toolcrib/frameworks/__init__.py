@@ -6,6 +6,7 @@ when its framework is first asked for, and with it the framework's package.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["Execute", "Offer", "framework", "framework_of", "offers", "text_told", "to_structured_tool"]
 
 _PACKAGES = {
-    "langchain": "langchain-core",
-    "llama_index": "llama-index-core",
-    "openai_agents": "openai-agents",
-    "pydantic_ai": "pydantic-ai-slim",
+    "langchain": ("langchain-core", "langchain_core"),
+    "llama_index": ("llama-index-core", "llama_index"),
+    "openai_agents": ("openai-agents", "agents"),
+    "pydantic_ai": ("pydantic-ai-slim", "pydantic_ai"),
 }
+"""The package that is installed, and as what it is imported."""
 _KINDS = {
     ("langchain_core", "BaseTool"): "langchain",
     ("llama_index", "BaseTool"): "llama_index",
@@ -38,9 +40,9 @@ def framework(name: str) -> ModuleType:
     """The file of a framework; MissingDependencyError, with the extra that brings it, if it is not installed."""
     try:
         return import_module(f"toolcrib.frameworks.{name}")
-    except ImportError as error:
-        absent = isinstance(error, ModuleNotFoundError) and "." not in (error.name or "")
-        what = _PACKAGES[name] if absent else f"a new enough {_PACKAGES[name]}"
+    except ImportError:
+        package, module = _PACKAGES[name]
+        what = package if sys.modules.get(module) is None else f"a new enough {package}"
         raise MissingDependencyError(what, extra=name.replace("_", "-")) from None
 
 

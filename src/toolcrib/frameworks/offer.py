@@ -62,7 +62,7 @@ class Offer:
         assert result is not None
         return result
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Self:
         """It stands for a tool that lives; a copy of who holds it stands for the same."""
         return self
 
