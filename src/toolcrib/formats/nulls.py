@@ -18,15 +18,21 @@ from toolcrib.core.schema_facts import listed_values, named_types
 from toolcrib.formats.schemas import required_of
 
 _CONTAINERS = frozenset({dict, list})
+_ROOT = "toolcrib:root"
 _MAX_STEPS = 200_000
 """How many schemas and values are looked at for one call."""
 
 
 def holds_null(value: Any) -> bool:
     """Whether there is a null somewhere in an object or an array."""
-    for item in value.values() if type(value) is dict else value:
-        if item is None or (type(item) in _CONTAINERS and holds_null(item)):
-            return True
+    todo = [value]
+    while todo:
+        one = todo.pop()
+        for item in one.values() if type(one) is dict else one:
+            if item is None:
+                return True
+            if type(item) in _CONTAINERS:
+                todo.append(item)
     return False
 
 
@@ -37,7 +43,10 @@ def without_nulls(schema: Mapping[str, Any], arguments: dict[str, Any]) -> dict[
     root = with_pointers(schema)
     try:
         return cast(dict[str, Any], _Reading(root, arguments).clean([root], arguments))
-    except _TooMuchError:
+    except (
+        _TooMuchError,
+        RecursionError,
+    ):  # by way of very many references, or a very deep value
         return arguments
 
 
@@ -119,16 +128,22 @@ class _Reading:
     def _is_valid(self, schema: Mapping[str, Any], value: Any) -> bool:
         self._count(_size(value))
         if id(schema) not in self._compiled:
-            definitions = {key: self._root[key] for key in ("$schema", "$defs", "definitions") if key in self._root}
             try:
-                self._compiled[id(schema)] = compile_schema(definitions | dict(schema))
+                self._compiled[id(schema)] = compile_schema(self._alone(schema))
             except ValueError:
-                self._compiled[id(schema)] = None  # it refers to something else of its document
+                self._compiled[id(schema)] = None  # it refers to another document
         validator = self._compiled[id(schema)]
         try:
             return validator is not None and validator.is_valid(value)
         except ValueError:
             return False
+
+    def _alone(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """A document of that schema, in which its references lead to where they do in its own."""
+        definitions = {**self._root.get("definitions", {}), "branch": schema}
+        root = {**self._root, "$id": _ROOT, "id": _ROOT, "definitions": definitions}
+        named = {"$schema": self._root["$schema"]} if "$schema" in self._root else {}
+        return {**named, "definitions": {"root": root}, "allOf": [{"$ref": f"{_ROOT}#/definitions/branch"}]}
 
     def _count(self, steps: int = 1) -> None:
         self._left -= steps
