@@ -8,7 +8,7 @@ plain dicts that nobody else has. What is written in C, such as an encoder of JS
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NoReturn, SupportsIndex, overload
@@ -66,9 +66,9 @@ class KeptDefinitions(list[Definition]):
 
     __slots__ = ("_kept",)
 
-    def __init__(self, kept: KeptHandover) -> None:
-        super().__init__(kept.shared)
-        self._kept: KeptHandover | None = kept
+    def __init__(self, items: Iterable[Definition] = (), kept: KeptHandover | None = None) -> None:
+        super().__init__(items)
+        self._kept = kept
 
     def _made_own(self) -> None:
         if (kept := self._kept) is not None:
@@ -136,4 +136,4 @@ class KeptHandover:
         return copies
 
     def given(self) -> Handover:
-        return replace(self._handed, definitions=KeptDefinitions(self))
+        return replace(self._handed, definitions=KeptDefinitions(self.shared, self))
