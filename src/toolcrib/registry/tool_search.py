@@ -25,6 +25,7 @@ from toolcrib.core.tool import Tool
 from toolcrib.formats import Asked, signatures
 from toolcrib.formats.deferring import CALL_SPEC, MOST_FOUND, USUALLY_FOUND, is_own, search_spec
 from toolcrib.formats.naming import CALL_TOOL, SEARCH_TOOLS
+from toolcrib.formats.nulls import without_nulls
 from toolcrib.formats.provider import arguments_of
 
 _MOST_NEAR = 5
@@ -144,8 +145,11 @@ class ToolSearch:
 
 
 def _given(arguments: Any, spec: ToolSpec) -> dict[str, Any]:
-    """What a tool is called with: an object, or the JSON text of one, which some models write instead."""
-    return arguments_of(Asked(spec.name, arguments, ""), CALL_TOOL)
+    """What a tool is called with: an object, or the JSON text of one, which some models write instead.
+
+    As in a call of the tool itself, a null may stand for what is not given.
+    """
+    return without_nulls(spec.parameters, arguments_of(Asked(spec.name, arguments, ""), CALL_TOOL))
 
 
 def _checked(limit: object) -> int:
