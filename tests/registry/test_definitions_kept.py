@@ -1,6 +1,7 @@
 """Definitions are made once, and are everybody's own all the same."""
 
 import copy
+import dataclasses
 import gc
 import json
 import operator
@@ -16,6 +17,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from toolcrib import ToolRegistry
 from toolcrib.define import create_tool
+from toolcrib.formats.kept import KeptDefinitions
 
 
 def make(name: str, description: str = "d") -> Any:
@@ -43,6 +45,11 @@ def test_nobody_sees_what_another_does_to_his(registry: ToolRegistry, format: st
         assert json.dumps(registry.definitions(format)) == before
 
 
+@dataclasses.dataclass
+class Held:
+    tools: list[Any]
+
+
 # ruff: noqa: RUF005, RUF015, C416, FURB192
 READS: list[Callable[[list[Any]], Any]] = [
     operator.itemgetter(0),
@@ -64,6 +71,8 @@ READS: list[Callable[[list[Any]], Any]] = [
     lambda given: [given.sort(key=lambda each: each["function"]["name"]), given[0]][1],
     lambda given: copy.copy(given)[0],
     lambda given: copy.deepcopy(given)[0],
+    lambda given: dataclasses.asdict(Held(given))["tools"][0],
+    lambda given: type(given)(each for each in given)[0],
     lambda given: pickle.loads(pickle.dumps(given))[0],
     lambda given: (given.insert(0, {"mine": 1}), given[1])[1],  # type: ignore[func-returns-value]
     lambda given: (given.__iadd__([{"mine": 1}]), given[0])[1],
@@ -141,6 +150,14 @@ def test_options_are_kept_apart(registry: ToolRegistry) -> None:
         assert registry.definitions(strict=True)[0]["function"]["strict"] is True
         assert "cache_control" in registry.definitions("anthropic", cache=True)[1]
         assert "cache_control" not in registry.definitions("anthropic")[1]
+
+
+@pytest.mark.parametrize("pinned", [["first"], ("first",), {"first"}, frozenset({"first"})])
+def test_pinned_tools_are_named_in_any_collection_and_kept(registry: ToolRegistry, pinned: Any) -> None:
+    first = registry.definitions("anthropic", defer=True, pinned=pinned)
+    again = registry.definitions("anthropic", defer=True, pinned=pinned)
+    assert type(again) is KeptDefinitions
+    assert again == first
 
 
 def test_a_handover_is_the_same_the_second_time() -> None:

@@ -39,7 +39,7 @@ def _key(format: str, options: HandoverOptions) -> Any:
     """Tells handovers apart; None if a function decides over it, whose mind may change."""
     key: list[Any] = [format]
     for option, value in sorted(options.items()):
-        values = tuple(value) if isinstance(value, list | tuple) else (value,)
+        values = tuple(value) if isinstance(value, list | tuple | set | frozenset) else (value,)
         if not all(isinstance(each, _PLAIN) for each in values):
             return None
         key.append((option, type(value), values))
