@@ -447,6 +447,12 @@ def test_a_format_without_strict_definitions_says_so(format: str) -> None:
         handover([], format, strict=True)
 
 
+@pytest.mark.parametrize("format", STRICT)
+def test_an_option_that_is_none_is_told(format: str) -> None:
+    with pytest.raises(ExportError, match="no option 'stritc'; did you mean 'strict'"):
+        handover([], format, stritc=True)  # type: ignore[call-arg]
+
+
 # Laws
 
 

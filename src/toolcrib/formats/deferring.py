@@ -15,7 +15,7 @@ from typing_extensions import Unpack
 
 from toolcrib.core.errors import ExportError, did_you_mean, shown
 from toolcrib.core.spec import ToolSpec
-from toolcrib.formats.handover import Handover, Options, handover
+from toolcrib.formats.handover import Handover, Options, check_options, handover, mark_for_cache
 from toolcrib.formats.naming import CALL_TOOL, READ_RESULT, SEARCH_TOOLS, exported_names
 from toolcrib.formats.provider import Loss
 from toolcrib.formats.table import Format, format_named
@@ -56,20 +56,18 @@ _BY_WORD: Mapping[str, Callable[[ToolSpec], str | None]] = {
 
 def handed_over(specs: Iterable[ToolSpec], format: str, **options: Unpack[HandoverOptions]) -> Handover:
     """As :func:`handover`, with those deferred that are to be."""
+    check_options(options, HandoverOptions)
     deferring = Deferring(
         options.get("defer", False),
         options.get("pinned", ()),
         options.get("namespaces"),
         options.get("search", "provider"),
     )
-    plainly = partial(handover, format=format, **_own_options(options))
-    return deferring.handover(specs, format, plainly) if deferring else plainly(specs)
-
-
-def _own_options(options: HandoverOptions) -> Options:
-    """Those of each definition."""
-    own: Any = {name: value for name, value in options.items() if name in Options.__annotations__}
-    return own  # type: ignore[no-any-return]
+    plainly = partial(handover, format=format, strict=options.get("strict", False))
+    handed = deferring.handover(specs, format, plainly) if deferring else plainly(specs)
+    if options.get("cache"):
+        mark_for_cache(handed)
+    return handed
 
 
 def search_spec(limit: int) -> ToolSpec:
@@ -209,18 +207,12 @@ class Deferring:
 
 
 def _marked(handed: Handover, specs: list[ToolSpec], deferred: set[str]) -> Handover:
-    """With ``defer_loading``. A provider caches no deferred definition, so its mark goes to the last that is not."""
     if not deferred:
         return handed
-    definitions, cached = [], None
-    for spec, definition in zip(specs, handed.definitions, strict=True):
-        if spec.name in deferred:
-            definition = definition | {"defer_loading": True}  # noqa: PLW2901
-            cached = definition.pop("cache_control", cached)
-        definitions.append(definition)
-    at = next((at for at in reversed(range(len(specs))) if specs[at].name not in deferred), None)
-    if cached is not None and at is not None:
-        definitions[at] = definitions[at] | {"cache_control": cached}
+    definitions = [
+        definition | {"defer_loading": True} if spec.name in deferred else definition
+        for spec, definition in zip(specs, handed.definitions, strict=True)
+    ]
     return replace(handed, definitions=definitions)
 
 
@@ -284,7 +276,7 @@ def _with_our_search(
     listed = [spec for spec in tools if spec.name not in deferred]
     if format == _RESPONSES:  # the answer of a search brings the definitions
         handed = hand_over([*first, *listed])
-        found = {form.names.apply(search.name): search.name} | exported_names(tools, form.names, form.title)
+        found = exported_names([search, *tools], form.names, form.title)
         asked = handed.definitions[0]
         theirs = {"type": "tool_search", "execution": "client"}
         theirs |= {key: asked[key] for key in ("description", "parameters") if key in asked}
