@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, TypeAdapter
 
-from toolcrib import ToolRegistry
+from toolcrib import ExportError, ToolRegistry, ToolSpec
 from toolcrib.define import create_tool
+from toolcrib.formats import Handover
 from toolcrib.formats.kept import KeptDefinitions
 
 
@@ -104,7 +105,7 @@ def test_what_the_caller_puts_in_stays_his_and_in_its_place(registry: ToolRegist
 
 
 def test_what_gets_at_the_shared_copy_cannot_change_it(registry: ToolRegistry) -> None:
-    """Code in C reads a list without asking it; pydantic keeps what it finds there."""
+    """Pydantic reads a list without asking it, and keeps what it finds there."""
 
     class Kept(BaseModel):
         tools: list[Any]
@@ -158,6 +159,38 @@ def test_pinned_tools_are_named_in_any_collection_and_kept(registry: ToolRegistr
     again = registry.definitions("anthropic", defer=True, pinned=pinned)
     assert type(again) is KeptDefinitions
     assert again == first
+
+
+@pytest.mark.parametrize("format", ["anthropic", "openai-responses", "openai"])
+def test_what_functions_say_is_asked_each_time_and_kept_as_long_as_they_say_the_same(format: str) -> None:
+    registry = ToolRegistry([make("first"), make("second"), make("third")])
+    registry.register(registry.search_tool())
+    registry.register(registry.call_tool())
+    deferred, asked, space = {"second": True, "third": True}, [], "a"
+
+    def defer(spec: ToolSpec) -> bool:
+        asked.append(spec.name)
+        return deferred[spec.name]
+
+    def handed() -> Handover:
+        return registry.handover(format, defer=defer, pinned=["first"], namespaces=lambda _: space)
+
+    before = handed()
+    assert asked == ["second", "third"], "those that are pinned, and our search, are never deferred"
+    assert type(handed().definitions) is KeptDefinitions
+    assert handed() == before
+    deferred["second"] = False
+    assert handed().definitions != before.definitions
+    deferred["second"], space = True, "b"
+    assert [loss.field for loss in handed().losses] == [loss.field for loss in before.losses]
+    assert type(handed().definitions) is KeptDefinitions
+
+
+@pytest.mark.parametrize("namespaces", [lambda _: ["a"], lambda _: {}, lambda _: 7])
+def test_a_function_that_says_what_is_no_namespace_is_told(registry: ToolRegistry, namespaces: Any) -> None:
+    for _ in range(2):
+        with pytest.raises(ExportError, match="a namespace is text or None"):
+            registry.definitions("openai-responses", defer=True, namespaces=namespaces)
 
 
 def test_a_handover_is_the_same_the_second_time() -> None:

@@ -56,13 +56,7 @@ _BY_WORD: Mapping[str, Callable[[ToolSpec], str | None]] = {
 
 def handed_over(specs: Iterable[ToolSpec], format: str, **options: Unpack[HandoverOptions]) -> Handover:
     """As :func:`handover`, with those deferred that are to be."""
-    check_options(options, HandoverOptions)
-    deferring = Deferring(
-        options.get("defer", False),
-        options.get("pinned", ()),
-        options.get("namespaces"),
-        options.get("search", "provider"),
-    )
+    deferring = Deferring.of(options)
     plainly = partial(handover, format=format, strict=options.get("strict", False))
     handed = deferring.handover(specs, format, plainly) if deferring else plainly(specs)
     if options.get("cache"):
@@ -110,6 +104,24 @@ def is_own(spec: ToolSpec) -> bool:
     return spec.tool_type == _TOOL_TYPE and spec.name in (SEARCH_TOOLS, CALL_TOOL)
 
 
+class _Answers:
+    """What a function said of each tool, by name."""
+
+    __slots__ = ("_said",)
+
+    def __init__(self, said: dict[str, Any]) -> None:
+        self._said = said
+
+    def __call__(self, spec: ToolSpec) -> Any:
+        return self._said[spec.name]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Answers) and self._said == other._said
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._said.items()))
+
+
 @dataclass(frozen=True, slots=True)
 class Deferring:
     """Which tools are deferred, how they are grouped, and who searches.
@@ -127,10 +139,37 @@ class Deferring:
     def __post_init__(self) -> None:
         if isinstance(self.pinned, str) or not isinstance(self.pinned, Iterable):
             raise ExportError(f"pinned is a list of names, not {shown(self.pinned)}")
-        object.__setattr__(self, "pinned", tuple(self.pinned))
+        pinned = tuple(self.pinned)
+        for name in pinned:
+            if not isinstance(name, str):
+                raise ExportError(f"pinned is a list of names, and {shown(name)} in it is none")
+        object.__setattr__(self, "pinned", pinned)
 
     def __bool__(self) -> bool:
         return self != Deferring()
+
+    @classmethod
+    def of(cls, options: HandoverOptions) -> Deferring:
+        check_options(options, HandoverOptions)
+        return cls(
+            options.get("defer", False),
+            options.get("pinned", ()),
+            options.get("namespaces"),
+            options.get("search", "provider"),
+        )
+
+    def answered(self, specs: Iterable[ToolSpec]) -> Deferring:
+        """With what functions say of these tools in their place. It equals another if they say the same again."""
+        if not (callable(self.defer) or callable(self.namespaces)):
+            return self
+        tools = [spec for spec in specs if not is_own(spec)]
+        defer, namespaces = self.defer, self.namespaces
+        if callable(defer):
+            never = self._never_deferred()
+            defer = _Answers({spec.name: bool(defer(spec)) for spec in tools if spec.name not in never})
+        if callable(namespaces):
+            namespaces = _Answers({spec.name: namespaces(spec) for spec in tools})
+        return replace(self, defer=defer, namespaces=namespaces)
 
     def handover(self, specs: Iterable[ToolSpec], format: str, hand_over: HandOver) -> Handover:
         """What ``hand_over`` makes of the tools for ``format``, with those deferred that are to be.
@@ -164,15 +203,16 @@ class Deferring:
         names = [spec.name for spec in specs]
         known = set(names)
         for name in self.pinned:
-            if not isinstance(name, str):
-                raise ExportError(f"pinned is a list of names, and {shown(name)} in it is none")
             if name not in known:
                 raise ExportError(f"no tool is called {shown(name)}, which is pinned{did_you_mean(name, names)}")
 
     def _deferred(self, tools: list[ToolSpec]) -> set[str]:
-        pinned = {*self.pinned, READ_RESULT}  # a result tells of it, and nobody searches for it
+        never = self._never_deferred()
         chosen = self.defer if callable(self.defer) else lambda _: self.defer
-        return {spec.name for spec in tools if spec.name not in pinned and chosen(spec)}
+        return {spec.name for spec in tools if spec.name not in never and chosen(spec)}
+
+    def _never_deferred(self) -> set[str]:
+        return {*self.pinned, READ_RESULT}  # a result tells of it, and nobody searches for it
 
     def _space_of(self, spec: ToolSpec) -> str | None:
         found = self.namespaces(spec) if callable(self.namespaces) else _BY_WORD[str(self.namespaces)](spec)

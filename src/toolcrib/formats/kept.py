@@ -1,8 +1,8 @@
 """Definitions that are made once and handed out often.
 
 To copy thousands of them takes as long as to make them. So all callers share one copy, which nobody can change, and
-whoever looks into his list gets a copy of his own: with the first item that Python code takes out, it is a list of
-plain dicts that nobody else has. What is written in C, such as an encoder of JSON, reads the shared copy as it lies.
+whoever looks into his list gets a copy of his own: with the first item that is taken out of it, it is a list of plain
+dicts that nobody else has. What reads the memory of a list without asking it, such as pydantic, gets the shared copy.
 """
 
 from __future__ import annotations
