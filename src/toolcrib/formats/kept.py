@@ -10,7 +10,6 @@ from __future__ import annotations
 import marshal
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any, NoReturn, SupportsIndex, overload
 
 from toolcrib.formats.handover import Handover
@@ -127,7 +126,7 @@ class KeptHandover:
     __slots__ = ("_bytes", "_handed", "shared")
 
     def __init__(self, handed: Handover) -> None:
-        self._handed = replace(handed, definitions=[], names=MappingProxyType(dict(handed.names)))
+        self._handed = replace(handed, definitions=[], names=dict(handed.names))
         self._bytes = marshal.dumps(handed.definitions)
         self.shared: list[Any] = [_shared(each) for each in handed.definitions]
 
@@ -136,4 +135,4 @@ class KeptHandover:
         return copies
 
     def given(self) -> Handover:
-        return replace(self._handed, definitions=KeptDefinitions(self.shared, self))
+        return replace(self._handed, definitions=KeptDefinitions(self.shared, self), names=dict(self._handed.names))
