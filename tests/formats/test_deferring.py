@@ -178,6 +178,14 @@ def test_our_own_search_at_responses_is_a_client_search_and_lists_nothing_deferr
     assert handed.resolve("math_root") == "math.root", "it can be called once it is found"
 
 
+def test_what_our_search_brings_is_not_strict_and_that_is_told(registry: ToolRegistry) -> None:
+    for search, told in (("own", {"resize", "math.root"}), ("provider", set[str]())):
+        handed = registry.handover("openai-responses", strict=True, defer=True, pinned=["weather"], search=search)  # type: ignore[arg-type]
+        assert {loss.tool for loss in handed.losses if "without 'strict'" in loss.reason} == told
+    plain = registry.handover("openai-responses", defer=True, pinned=["weather"], search="own")
+    assert not any("strict" in loss.reason for loss in plain.losses)
+
+
 def test_two_tools_that_a_search_would_find_under_one_name_are_refused() -> None:
     tools = [ToolSpec(name=name, description="d") for name in ("math.root", "math_root")]
     hand_over = partial(handover, format="openai-responses")

@@ -18,6 +18,7 @@ from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.handover import Handover, Options, check_options, handover, mark_for_cache
 from toolcrib.formats.naming import CALL_TOOL, READ_RESULT, SEARCH_TOOLS, exported_names
 from toolcrib.formats.provider import Loss
+from toolcrib.formats.strict import not_strict
 from toolcrib.formats.table import Format, format_named
 
 Defer = bool | Callable[[ToolSpec], bool]
@@ -320,5 +321,12 @@ def _with_our_search(
         asked = handed.definitions[0]
         theirs = {"type": "tool_search", "execution": "client"}
         theirs |= {key: asked[key] for key in ("description", "parameters") if key in asked}
-        return replace(handed, definitions=[theirs, *handed.definitions[1:]], names={**handed.names, **found})
+        why = "an answer of our own search brings it"
+        brought = [not_strict(spec.name, "parameters", why) for spec in tools if spec.name in deferred]
+        return replace(
+            handed,
+            definitions=[theirs, *handed.definitions[1:]],
+            names={**handed.names, **found},
+            losses=(*handed.losses, *brought) if asked.get("strict") else handed.losses,
+        )
     return hand_over([*first, *listed])

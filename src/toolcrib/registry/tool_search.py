@@ -125,7 +125,8 @@ class ToolSearch:
     async def _call_found(self, name: str, arguments: Arguments, context: ToolContext) -> ToolResult:
         result = await self._calls.execute(name, arguments, context)
         if result.error_code == ToolNotFoundError.code and name not in self._tools:
-            near = [self._tools[one] for one in closest(name, list(self._tools), _MOST_NEAR)]
+            tools = dict(self._tools)
+            near = [tools[one] for one in closest(name, tools, _MOST_NEAR)]
             known = [tool.name async for tool in self._allowed(near, context)]
             result.error = ToolNotFoundError(name, known).message
         return result
