@@ -43,10 +43,7 @@ def without_nulls(schema: Mapping[str, Any], arguments: dict[str, Any]) -> dict[
     root = with_pointers(schema)
     try:
         return cast(dict[str, Any], _Reading(root, arguments).clean([root], arguments))
-    except (
-        _TooMuchError,
-        RecursionError,
-    ):  # by way of very many references, or a very deep value
+    except (_TooMuchError, RecursionError):
         return arguments
 
 
