@@ -195,6 +195,13 @@ def test_an_alternative_may_refer_to_any_part_of_its_document(dialect: str | Non
     assert without_nulls(schema, given) == {"part": {"inner": {"leaf": {"n": 1}, "part": {"n": 1}}}}
 
 
+@pytest.mark.parametrize("name", ["branch", "root", "#"])
+def test_a_definition_may_have_any_name(name: str) -> None:
+    either = {"anyOf": [TWIG, {"$ref": f"#/definitions/{name.replace('#', '%23')}"}]}
+    schema = {"type": "object", "properties": {"a": either}, "definitions": {name: LEAF}}
+    assert without_nulls(schema, {"a": {"n": 1, "m": None}}) == {"a": {"n": 1}}
+
+
 @pytest.mark.parametrize("wrapped", ["anyOf", "allOf"])
 async def test_a_null_at_the_end_of_a_very_long_way_is_left_to_the_check(wrapped: str) -> None:
     definitions: dict[str, Any] = {

@@ -18,7 +18,7 @@ from toolcrib.core.schema_facts import listed_values, named_types
 from toolcrib.formats.schemas import required_of
 
 _CONTAINERS = frozenset({dict, list})
-_ROOT = "toolcrib:root"
+_ROOT, _BRANCH = "toolcrib:root", "toolcrib:branch"
 _MAX_STEPS = 200_000
 """How many schemas and values are looked at for one call."""
 
@@ -137,10 +137,10 @@ class _Reading:
 
     def _alone(self, schema: Mapping[str, Any]) -> dict[str, Any]:
         """A document of that schema, in which its references lead to where they do in its own."""
-        definitions = {**self._root.get("definitions", {}), "branch": schema}
+        definitions = {**self._root.get("definitions", {}), _BRANCH: schema}
         root = {**self._root, "$id": _ROOT, "id": _ROOT, "definitions": definitions}
         named = {"$schema": self._root["$schema"]} if "$schema" in self._root else {}
-        return {**named, "definitions": {"root": root}, "allOf": [{"$ref": f"{_ROOT}#/definitions/branch"}]}
+        return {**named, "definitions": {"root": root}, "allOf": [{"$ref": f"{_ROOT}#/definitions/{_BRANCH}"}]}
 
     def _count(self, steps: int = 1) -> None:
         self._left -= steps
