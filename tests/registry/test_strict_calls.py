@@ -197,9 +197,10 @@ def test_an_alternative_may_refer_to_any_part_of_its_document(dialect: str | Non
 
 @pytest.mark.parametrize("name", ["branch", "root", "#"])
 def test_a_definition_may_have_any_name(name: str) -> None:
-    either = {"anyOf": [TWIG, {"$ref": f"#/definitions/{name.replace('#', '%23')}"}]}
+    leaf = {"$ref": f"#/definitions/{name.replace('#', '%23')}"}
+    either = {"anyOf": [TWIG, {"type": "object", "properties": {"leaf": leaf}, "required": ["leaf"]}]}
     schema = {"type": "object", "properties": {"a": either}, "definitions": {name: LEAF}}
-    assert without_nulls(schema, {"a": {"n": 1, "m": None}}) == {"a": {"n": 1}}
+    assert without_nulls(schema, {"a": {"leaf": {"n": 1, "m": None}}}) == {"a": {"leaf": {"n": 1}}}
 
 
 @pytest.mark.parametrize("wrapped", ["anyOf", "allOf"])
