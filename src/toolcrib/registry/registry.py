@@ -244,8 +244,8 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
         Made once for as long as the tools are the same; the definitions are the caller's own all the same. The options
         are those of :meth:`definitions`.
         """
-        self._tokens.format = format
         handed = self._handovers.handover(self.get_all(), format, options)
+        self._tokens.format = format
         self._offer(handed.names)
         return handed
 
