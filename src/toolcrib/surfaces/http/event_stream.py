@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 
@@ -21,6 +22,7 @@ QUIET_SECONDS = 15.0
 """So long nothing is said before a comment is: what stands between may close a connection on which nothing comes."""
 SLOW_SECONDS = 60.0
 """So long a client may take nothing of what it is sent."""
+_WEIGHT = re.compile(r";\s*q\s*=\s*([01](?:\.[0-9]{0,3})?)\s*(?:;|$)")
 _HEADERS = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
 
 
@@ -36,8 +38,16 @@ def prefers_events(scope: Scope) -> bool:
 
 
 def _accepted(scope: Scope) -> list[str]:
-    named = b",".join(value for name, value in scope["headers"] if name == b"accept").decode("latin-1")
-    return [kind.partition(";")[0].strip().lower() for kind in named.split(",")]
+    """The kinds that the client names, the dearest first."""
+    named = b",".join(value for name, value in scope["headers"] if name == b"accept").decode("latin-1").lower()
+    weighed = [(kind.partition(";")[0].strip(), _weight(kind)) for kind in named.split(",")]
+    return [kind for kind, weight in sorted(weighed, key=lambda each: -each[1]) if weight > 0]
+
+
+def _weight(kind: str) -> float:
+    """The ``q`` of a kind; one that is no number counts as none given."""
+    given = _WEIGHT.search(kind)
+    return float(given[1]) if given else 1.0
 
 
 def event_text(event: ToolEvent) -> bytes:
