@@ -27,6 +27,11 @@ async def told(context: ToolContext):
     yield 2
 
 @tool
+def picture() -> bytes:
+    """Draw."""
+    return b"\\x89PNG\\r\\n\\x1a\\n\\xff\\xff\\xff"
+
+@tool
 def add(a: int, b: int = 1) -> int:
     """Add two numbers."""
     return a + b
@@ -80,6 +85,7 @@ def plugins(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("joined --words a --words b --upper", "A-B"),
         ('joined --words ["x","y"] --sign +', "x+y"),
         ("apart --no-asleep", "awake"),
+        ("picture", {"data": "iVBORw0KGgr///8=", "media_type": "image/png", "type": "image"}),
     ],
 )  # fmt: skip
 def test_a_tool_is_run_with_typed_arguments(cli: Cli, line: str, result: object):

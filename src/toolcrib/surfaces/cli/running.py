@@ -69,7 +69,7 @@ def tell(invoked: Invocation, result: ToolResult) -> int:
     if invoked.as_json:
         print_json(result.to_json())
     elif result.success:
-        print_json(result.data)
+        print_json(result.to_json()["data"])
     if result.success:
         return 0
     hint = "; pass --yes to approve it" if result.error_code == "approval_required" else ""

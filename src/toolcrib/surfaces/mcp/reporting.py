@@ -8,6 +8,7 @@ from contextlib import aclosing
 from typing import Any
 
 from toolcrib.calling.streaming import stream
+from toolcrib.core.content import without_media
 from toolcrib.core.context import ToolContext
 from toolcrib.core.json import as_text
 from toolcrib.core.progress import ToolEvent
@@ -41,7 +42,7 @@ class Progress:
 
     def after(self, event: ToolEvent) -> tuple[float, float | None, str | None]:
         """What to report of an event: its fraction of 1, or a step more if no fraction is known."""
-        message = as_text(event.item) if event.kind == "item" else event.message
+        message = as_text(without_media(event.item)) if event.kind == "item" else event.message
         if event.fraction is not None and self._far < 1:
             self._of_one = True
             self._far = max(event.fraction, self._above)
