@@ -167,6 +167,18 @@ async def test_what_no_tool_could_read_is_not_cut(registry: ToolRegistry) -> Non
     assert "read_result" in await asked(fitting, "lines", n=1000)
 
 
+async def test_the_tools_of_several_registries_are_read_by_one_tool() -> None:
+    own = lines.with_spec(lines.spec.with_changes(name="own", max_result_characters=50))
+    one, other = ToolRegistry([own]), ToolRegistry([rows], max_result_characters=100)
+    both = ToolRegistry([*one, *other], max_result_characters=80)
+    assert sorted(both.names()) == ["own", "read_result", "rows"]
+    for name in ("own", "rows"):
+        assert await asked(both, "read_result", handle=handle_in(await asked(both, name, n=300)), offset=1)
+    one.register_many(other)
+    assert "read_result" in await asked(one, "own", n=300)
+    assert list(ToolRegistry(other).names()) == ["rows"], "nothing is cut in it"
+
+
 async def test_another_tool_of_that_name_is_refused() -> None:
     @tool(name="read_result")
     async def mine() -> None:

@@ -63,6 +63,14 @@ async def test_each_example_of_each_tool_has_its_verdict() -> None:
     ]
 
 
+async def test_what_a_registry_adds_by_itself_has_no_examples_to_miss() -> None:
+    registry = ToolRegistry([made({"input": {"value": 1}}, max_result_characters=10)], max_result_characters=100)
+    registry.register_many([registry.search_tool(), registry.call_tool()])
+    assert [(each.tool, str(each.verdict)) for each in await run_examples(registry)] == [("made", "passed")]
+    [named] = await run_examples(registry, ["read_result"])
+    assert named.verdict == "no examples"
+
+
 async def test_only_tools_that_are_named_and_allowed() -> None:
     assert await verdicts(add, wipe, names=["wipe"], allow=["wipe"]) == [("wipe", 1, "passed", "")]
     with pytest.raises(ToolNotFoundError):

@@ -103,6 +103,29 @@ async def test_later_layers_and_streams_are_recorded_too(registry: ToolRegistry)
     assert len(recorder.calls) == 2, "the registry itself is left as it is"
 
 
+async def test_long_results_and_the_search_are_as_in_the_registry(registry: ToolRegistry) -> None:
+    @tool(max_result_characters=10)
+    async def reads() -> str:
+        """Read a long text."""
+        return "words and more words"
+
+    registry.register_many([reads, registry.search_tool(), registry.call_tool()])
+    recorder = RecordingRegistry(registry)
+    assert list(recorder.names()) == list(registry.names())
+    [answer] = await recorder.execute_calls(await ScriptedModel([call("reads")])([]))
+    handle = answer["content"].partition('handle="')[2].partition('"')[0]
+    asked = [
+        call("read_result", handle=handle, offset=10),
+        call("call_tool", name="weather", arguments={"city": "Oslo"}),
+        call("call_tool", name="weather", arguments='{"city": "Rome"}'),
+        call("call_tool", name="forecast", arguments={"days": 3}),
+    ]
+    [rest, weather, *_] = await recorder.execute_calls(await ScriptedModel([asked])([]))
+    assert rest["content"].startswith("more words") and weather["content"] == "rain in Oslo"
+    found = [call("weather", city="Oslo"), call("weather", city="Rome"), call("forecast", days=3)]
+    assert_calls(recorder, ["reads", "read_result", *found])
+
+
 async def test_a_call_that_is_cancelled_has_no_result(registry: ToolRegistry) -> None:
     started = asyncio.Event()
 

@@ -58,6 +58,12 @@ class _Kept:
     """So many characters of it are read at once."""
 
 
+class ResultReader(Tool):
+    """The tool that reads what one :class:`LargeResults` has kept."""
+
+    __slots__ = ()
+
+
 class LargeResults:
     """Shortens results of more than ``most`` characters, or of more than a tool's own ``max_result_characters``.
 
@@ -68,7 +74,7 @@ class LargeResults:
         if most is not None and (type(most) is not int or most < 1):
             raise ToolValidationError(f"max_result_characters must be a whole number above 0, not {most!r:.60}")
         self.most = most
-        self.reader: Tool[..., Any] = tool(name=READ_RESULT, cacheable=False)(self._reading())
+        self.reader = self._reader()
         self._kept: Remembered[tuple[str, str], _Kept] = Remembered(MOST_KEPT, weight=MOST_KEPT_BYTES, clock=clock)
 
     def __len__(self) -> int:
@@ -155,7 +161,8 @@ class LargeResults:
         self._kept.put((context.principal, handle), kept, seconds=KEPT_SECONDS, weight=weight)
         return handle
 
-    def _reading(self) -> Callable[..., Any]:
+    def _reader(self) -> ResultReader:
+        @tool(name=READ_RESULT, cacheable=False)
         async def read_result(
             handle: Annotated[str, Field(max_length=_LONGEST_HANDLE, description="The handle as it was given.")],
             context: ToolContext,
@@ -174,7 +181,10 @@ class LargeResults:
             """
             return self._read(handle, offset, pointer, context)
 
-        return read_result
+        return ResultReader(
+            read_result.spec, read_result.function, read_result.runner,
+            context_parameter=read_result.context_parameter, decode=read_result.decode,
+        )  # fmt: skip
 
     def _read(self, handle: str, offset: int, pointer: str, context: ToolContext) -> Any:
         kept = self._kept.get((context.principal, handle))

@@ -84,7 +84,10 @@ async def _of_module(reference: str, names: list[str], allow: list[str], toleran
         outcome
         for registry in registries
         for outcome in await run_examples(
-            registry, [name for name in names or known if name in registry], allow=allow, tolerance=tolerance
+            registry,
+            [name for name in names if name in registry] if names else None,
+            allow=allow,
+            tolerance=tolerance,
         )
     ]
 
