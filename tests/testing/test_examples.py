@@ -184,3 +184,13 @@ def test_where_tools_are_found(reference: str, names: list[list[str]]) -> None:
 def test_what_cannot_be_found_is_told(reference: str, says: str) -> None:
     with pytest.raises(ToolValidationError, match=says):
         find_registries(reference)
+
+
+def test_modules_are_found_in_the_folder_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    package = tmp_path / "found_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "inner.py").write_text("from toolcrib import tool\n\n@tool\ndef one():\n    'One.'\n")
+    [found] = find_registries("found_package.inner", tmp_path)
+    assert list(found.names()) == ["one"]

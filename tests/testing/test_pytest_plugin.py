@@ -174,3 +174,26 @@ def test_who_only_has_it_installed_pays_nothing() -> None:
         [sys.executable, "-c", NEW], check=True, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path}
     )
     assert done.stdout.split() == ["toolcrib", "toolcrib.testing", "toolcrib.testing.pytest_plugin"]
+
+
+OLD = """
+import pytest
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config):
+    source = config.args_source
+    del config.args_source
+    try:
+        return (yield)
+    finally:
+        config.args_source = source
+"""
+
+
+def test_an_old_pytest_is_left_alone(pytest_there: Pytest, tmp_path: Path) -> None:
+    """Before 7.2 it does not tell where its arguments come from; of its users most have never named a tool."""
+    (tmp_path / "conftest.py").write_text(OLD)
+    (tmp_path / "test_mine.py").write_text("def test_mine():\n    pass\n")
+    status, out = pytest_there("--toolcrib-examples", "my_tools:registry", "--toolcrib-allow", "wipe", "test_mine.py")
+    assert status == 1 and "1 failed, 1 passed" in out
+    assert pytest_there()[0] == 0

@@ -36,8 +36,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     """Examples come after the tests. Those of the ini file are left out if the command line names what to run."""
     named: list[str] = list(config.getoption("--toolcrib-examples") or ())
-    if config.args_source is not pytest.Config.ArgsSource.ARGS:
-        named += config.getini("toolcrib_tools")
+    listed: list[str] = config.getini("toolcrib_tools")
+    if listed and config.args_source is not pytest.Config.ArgsSource.ARGS:  # which an old pytest cannot tell
+        named += listed
     for reference in dict.fromkeys(named):
         items.extend(session.genitems(ToolModule.from_parent(session, name=reference, nodeid=reference)))
 

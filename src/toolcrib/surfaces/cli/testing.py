@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -76,7 +74,6 @@ async def _of_module(reference: str, names: list[str], allow: list[str], toleran
     from toolcrib.testing import run_examples
     from toolcrib.testing.finding import find_registries
 
-    sys.path.insert(0, str(Path.cwd()))
     registries = find_registries(reference)
     known = [name for registry in registries for name in registry.names()]
     _check_known([*names, *allow], known)
