@@ -182,6 +182,7 @@ async def test_progress_and_items_are_reported_to_who_asks() -> None:
     [
         ([ToolEvent("item", item=1), ToolEvent("item", item={"a": 1})], [(1, None, "1"), (2, None, '{"a": 1}')]),
         ([ToolEvent("progress", 0.5, "half"), ToolEvent("progress", 0.5)], [(0.5, 1, "half"), (0.5, 1, None)]),
+        ([ToolEvent("progress", 0.0, "a"), ToolEvent("item", item=1)], [(0, 1, "a"), (0, 1, "1")]),
         ([ToolEvent("progress", None, "x"), ToolEvent("progress", 0.5, "y")], [(1, None, "x"), (2, None, "y")]),
         ([ToolEvent("progress", 1.0, "a"), ToolEvent("item", item="b")], [(1, 1, "a"), (1, 1, "b")]),
     ],

@@ -39,6 +39,7 @@ class Progress:
     def __init__(self) -> None:
         self._far = 0.0
         self._of_one = False
+        self._is_told = False
 
     def after(self, event: ToolEvent) -> tuple[float, float | None, str | None]:
         """What to report of an event: its fraction of 1, or a step more if no fraction is known."""
@@ -48,8 +49,9 @@ class Progress:
             self._far = max(event.fraction, self._above)
         else:
             self._far = self._above if self._of_one else self._far + 1
+        self._is_told = True
         return self._far, 1.0 if self._of_one else None, message[:_LONGEST_MESSAGE] or None
 
     @property
     def _above(self) -> float:
-        return math.nextafter(self._far, math.inf) if self._far else 0.0
+        return math.nextafter(self._far, math.inf) if self._is_told else 0.0
