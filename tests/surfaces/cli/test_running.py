@@ -27,6 +27,12 @@ async def told(context: ToolContext):
     yield 2
 
 @tool
+def prints() -> int:
+    """Print."""
+    print("printed")
+    return 7
+
+@tool
 def picture() -> bytes:
     """Draw."""
     return b"\\x89PNG\\r\\n\\x1a\\n\\xff\\xff\\xff"
@@ -114,6 +120,12 @@ def test_what_goes_wrong_is_told_and_has_its_status(cli: Cli, line: str, status:
     assert answer.status == status
     assert complaint in one_sentence(answer)
     assert answer.out == ""
+
+
+@pytest.mark.usefixtures("plugins")
+def test_what_a_tool_prints_is_not_in_the_answer(cli: Cli):
+    answer = cli("tools", "run", "prints")
+    assert (answer.status, answer.json, answer.err) == (0, 7, "printed\n")
 
 
 @pytest.mark.usefixtures("plugins")

@@ -11,7 +11,7 @@ import typer
 from toolcrib.core.errors import Exit, ToolNotFoundError
 from toolcrib.surfaces.cli.catalogue import complete_name
 from toolcrib.surfaces.cli.invocation import Invocation, JsonOption, StoreOption, example, invocation
-from toolcrib.surfaces.cli.output import print_json, print_table
+from toolcrib.surfaces.cli.output import print_json, print_table, prints_aside
 
 if TYPE_CHECKING:
     from toolcrib.bootstrap import System
@@ -61,10 +61,11 @@ def run_tests(
     import asyncio
 
     invoked = invocation(ctx, store, as_json)
-    if module:
-        found = asyncio.run(_of_module(module, names or [], allow or [], tolerance))
-    else:
-        found = _of_system(invoked, names or [], allow or [], tolerance)
+    with prints_aside():
+        if module:
+            found = asyncio.run(_of_module(module, names or [], allow or [], tolerance))
+        else:
+            found = _of_system(invoked, names or [], allow or [], tolerance)
     _tell(invoked, found)
     failing = {"failed", "no examples"} if fail_without_examples else {"failed"}
     raise typer.Exit(Exit.NO if any(each.verdict in failing for each in found) else Exit.DONE)
