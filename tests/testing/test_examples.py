@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from toolcrib import SafetyLevel, ToolNotFoundError, ToolRegistry, ToolSpec, ToolValidationError, tool
-from toolcrib.testing import run_examples
+from toolcrib.testing import RecordingRegistry, run_examples
 from toolcrib.testing.finding import find_registries
 
 
@@ -69,6 +69,13 @@ async def test_what_a_registry_adds_by_itself_has_no_examples_to_miss() -> None:
     assert [(each.tool, str(each.verdict)) for each in await run_examples(registry)] == [("made", "passed")]
     [named] = await run_examples(registry, ["read_result"])
     assert named.verdict == "no examples"
+
+
+async def test_an_output_is_what_programs_are_told() -> None:
+    image = {"type": "image", "media_type": "image/png", "data": "iVBORw0KGgo="}
+    for value, output in ((b"\x89PNG\r\n\x1a\n", image), ((1, {2}), [1, [2]])):
+        registry = ToolRegistry([made({"input": {"value": 1}, "output": output})])
+        assert (await run_examples(RecordingRegistry(registry, answers={"made": value})))[0].verdict == "passed"
 
 
 async def test_only_tools_that_are_named_and_allowed() -> None:

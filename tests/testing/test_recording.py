@@ -265,4 +265,8 @@ def test_differences_name_the_place() -> None:
     assert differences(1.0, 1.001) and not differences(1.0, 1.001, 0.01)
     assert differences("1", 1) == ["'1' is expected, 1 came"]
     assert len(differences(list(range(100)), [])) == 20
+    assert differences(f"{'a' * 500}b", f"{'a' * 500}c") == [
+        f"from character 480 on '{'a' * 20}b' is expected, '{'a' * 20}c' came"
+    ]
+    assert differences("a" * 50, "a" * 60) == [f"from character 30 on '{'a' * 20}' is expected, '{'a' * 30}' came"]
     assert differences(lambda value: value > 3, "text")[0].endswith("'text' came")

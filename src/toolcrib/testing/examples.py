@@ -9,7 +9,6 @@ from typing import Any
 
 from toolcrib.calling.call import Approve, Unguarded
 from toolcrib.core.errors import Exit, kind_for_code
-from toolcrib.core.json import as_json
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolExample, ToolSpec
 from toolcrib.core.tool import Tool
@@ -53,7 +52,7 @@ async def run_example(
         return Outcome(spec.name, number, Verdict.SKIPPED, "the example is a text, which cannot be run; give its input")
     result = await execute(spec.name, example.input)
     if result.success:
-        wrong = [] if example.output is None else differences(example.output, as_json(result.data), tolerance)
+        wrong = [] if example.output is None else differences(example.output, result.to_json()["data"], tolerance)
         return Outcome(spec.name, number, Verdict.FAILED if wrong else Verdict.PASSED, "\n".join(wrong))
     verdict = Verdict.SKIPPED if _was_refused(result) else Verdict.FAILED
     return Outcome(spec.name, number, verdict, result.error or "the tool gave no reason")

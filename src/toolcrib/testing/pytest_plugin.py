@@ -94,7 +94,7 @@ class Example(pytest.Item):
 
         outcome = run_sync(run_example(self._examined.execute, self._spec, *self._example, self._tolerance))
         if outcome.verdict is Verdict.SKIPPED:
-            pytest.skip(outcome.reason)
+            pytest.skip(f"{self.name}: {outcome.reason}")
         if outcome.verdict is Verdict.FAILED:
             raise ExampleFailedError(outcome.reason)
 
