@@ -254,6 +254,15 @@ def test_differences_in_number_order_and_kind() -> None:
         assert_calls([], [3])  # type: ignore[list-item]
 
 
+def test_only_recorded_calls_can_be_compared(registry: ToolRegistry) -> None:
+    wrong: list[Any] = [registry, None, [call("weather")]]
+    for each in wrong:
+        with pytest.raises(
+            ToolValidationError, match="has recorded no calls; make a RecordingRegistry of the registry"
+        ):
+            assert_calls(each, ["weather"])
+
+
 def test_differences_name_the_place() -> None:
     assert differences({"rows": [{"n": 1}, {"n": 2}]}, {"rows": [{"n": 1}, {"n": 3}]}) == [
         "rows[1].n: 2 is expected, 3 came"
