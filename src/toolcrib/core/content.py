@@ -34,7 +34,7 @@ def base64_of(data: bytes) -> str:
 Data = Annotated[
     bytes,
     PlainValidator(_bytes_of),
-    PlainSerializer(base64_of, return_type=str, when_used="json"),
+    PlainSerializer(base64_of, return_type=str),
     WithJsonSchema({"type": "string", "contentEncoding": "base64"}),
 ]
 _CONFIG = ConfigDict(extra="forbid", defer_build=True)
