@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import pytest
 from tests.support.waiting import until, wait_until
 
@@ -203,6 +204,19 @@ async def test_a_process_that_dies_is_a_failure_and_the_next_call_works() -> Non
     with pytest.raises(ToolFailedError, match="its process ended"):
         await die.execute({"now": True})
     assert await die.execute({"now": False}) == "alive"
+
+
+async def test_a_function_of_no_module_runs_in_a_process() -> None:
+    namespace: dict[str, Any] = {}
+    exec("def typed(n: int) -> int:\n    'Typed in.'\n    return n + len('x')", namespace)
+    assert namespace["typed"].__module__ is None
+    assert await tool(isolation="process")(namespace["typed"]).execute({"n": 1}) == 2
+
+
+async def test_a_builtin_function_runs_in_a_process_and_leaves_others_as_they_are() -> None:
+    made = tool("absolute", description="Without its sign.", isolation="process")(abs)
+    assert await made.execute({"x": -3}) == 3
+    assert "builtins" not in cloudpickle.list_registry_pickle_by_value()
 
 
 @pytest.mark.parametrize("isolation", ["inline", "thread", "process"])
