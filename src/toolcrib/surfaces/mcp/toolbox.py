@@ -83,8 +83,9 @@ class ToolCall:
         value = result.data if excerpt is None or excerpt.value is None else excerpt.value
         if excerpt is not None:
             answer.pop("structuredContent", None)  # of the text that a model reads
-        demanded = spec is not None and spec.returns and result.success and not holds_media(spec.returns)
-        if spec is not None and demanded and "structuredContent" not in answer:
+        if spec is None or not spec.returns or not result.success or "structuredContent" in answer:
+            return answer
+        if not holds_media(spec.returns):
             answer["structuredContent"] = structured(as_json(_fitting(spec, without_media(value), result.data)))
         return answer
 
