@@ -135,6 +135,10 @@ def test_recorded(scripted_model, record_calls):
 def test_left_over(scripted_model):
     scripted_model(["Never said."])
 
+def test_fails_before(scripted_model):
+    scripted_model(["Never said."])
+    assert False, "the cause"
+
 def test_different(record_calls):
     recorder = record_calls(ToolRegistry([add]))
     recorder.execute_sync("add", {"a": 1})
@@ -146,7 +150,7 @@ def test_the_fixtures(pytest_there: Pytest, tmp_path: Path) -> None:
     (tmp_path / "test_agent.py").write_text(FIXTURES)
     status, out = pytest_there()
     assert status == 1
-    assert "1 failed, 2 passed, 1 error" in out
+    assert "2 failed, 2 passed, 1 error" in out, "who has failed already is not told of what is left over"
     assert "turns left: 1 of 1>: the test ended before the model had said all of it" in out
     assert "a: 2 is expected, 1 came" in out
     assert "expecting.py" not in out, "a failure shows the test, not our code"
