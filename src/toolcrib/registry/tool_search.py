@@ -119,7 +119,9 @@ class ToolSearch:
         if isinstance(own, Unguarded) and isinstance(asked, Mapping) and asked.keys() <= _PARAMETERS:
             name = asked.get("name")
             if isinstance(name, str) and not self._is_own(name):
-                return await self._call_found(name, partial(_given, asked.get("arguments")), context)
+                arguments = asked.get("arguments")
+                given = arguments if isinstance(arguments, Mapping) else partial(_given, arguments)
+                return await self._call_found(name, given, context)
         return await self._calls.execute(CALL_TOOL, asked, context)
 
     async def _call_found(self, name: str, arguments: Arguments, context: ToolContext) -> ToolResult:
