@@ -144,10 +144,11 @@ async def test_a_retry_after_that_is_none_is_not_believed(odd: Any) -> None:
     assert clock.slept == [0.5]
 
 
-async def test_a_longer_wait_than_allowed_is_not_waited() -> None:
-    failing = Failing(RateLimitedError("no", 31))
+@pytest.mark.parametrize("seconds", [31, float("inf"), 10**400], ids=["longer", "for ever", "no float"])
+async def test_a_longer_wait_than_allowed_is_not_waited(seconds: float) -> None:
+    failing = Failing(RateLimitedError("no", seconds))
     clock = Clock()
-    assert not (await tried(failing, clock=clock)).success
+    assert (await tried(failing, clock=clock)).error_code == "rate_limited"
     assert (failing.calls, clock.slept) == (1, [])
 
 

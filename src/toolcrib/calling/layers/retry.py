@@ -19,6 +19,7 @@ from toolcrib.calling.layers import (
     after_waiting,
     copied,
     has_failed,
+    names_in,
     seconds_left,
     whole,
     with_facts,
@@ -68,7 +69,7 @@ def retry(  # noqa: PLR0913 - the last three are for tests
     """
     whole(1, attempts=attempts)
     above_zero(first_delay=first_delay, longest_delay=longest_delay)
-    named = frozenset([tools] if isinstance(tools, str) else tools)
+    named = names_in(tools)
 
     def wait_after(failure: _Failure, attempt: int, spec: ToolSpec) -> float:
         """How long, or for ever."""
@@ -121,7 +122,7 @@ def _said_by(
         code, facts = failure.code, dict(failure.facts)
         helps = can_retry(failure) or isinstance(failure.__cause__, on)
     asked = facts.get(RETRY_AFTER)
-    return code, helps, float(asked) if isinstance(asked, int | float) and asked > 0 else 0.0
+    return code, helps, asked if isinstance(asked, int | float) and asked > 0 else 0.0
 
 
 def _given_up(failure: _Failure, attempts: int) -> Any:
