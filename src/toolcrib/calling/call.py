@@ -7,16 +7,19 @@ All of it is recorded. Every door goes this way: the registry, REST, MCP, the co
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.blocking import HOUSEKEEPING, OUTSIDE, READS, ask, in_thread
+from toolcrib.calling.failures import is_cancellation
 from toolcrib.calling.layers import Layer, stacked
 from toolcrib.calling.observing import Observer, Observing, error_type
 from toolcrib.calling.recording import Recorder, Targets, outcome_of, with_rule
@@ -104,7 +107,7 @@ class Calls:
             if observing is not None:
                 observing.call.arguments = checked
             value = await (self._layered or tool.runner)(tool, checked, context)
-            result = value if isinstance(value, ToolResult) else ToolResult.of(value)
+            result = _own_copy(value) if isinstance(value, ToolResult) else ToolResult.of(value)
             tool.check_output(value.value if type(value) is Ran else value)
             if spec.is_terminal:
                 result.metadata["is_terminal"] = True
@@ -135,7 +138,8 @@ class Calls:
         attempt: list[AuditEvent] | None,
     ) -> ToolResult:
         """The answer if a port or our own machinery broke; what is no error, such as a cancellation, goes through."""
-        result = ToolResult.of_error(UNEXPECTED) if isinstance(error, Exception) else None
+        broke = isinstance(error, Exception | asyncio.CancelledError) and not is_cancellation(error)
+        result = ToolResult.of_error(UNEXPECTED) if broke else None
         self._tell(observing, name, tool, seconds, result, error)
         if attempt is not None and (waiting := self._end(attempt, "crashed", type(error).__name__)):
             await waiting
@@ -249,12 +253,25 @@ class Calls:
         try:
             answer = self.approve(spec, given)
             approved = await answer if inspect.isawaitable(answer) else answer
-        except Exception as error:  # the callback is the caller's: whatever it raises is not a yes
+        except (Exception, asyncio.CancelledError) as error:  # the callback is the caller's: what it raises is no yes
+            if is_cancellation(error):
+                raise
+            reason = str(error) or type(error).__name__
             raise ApprovalRequiredError(
-                f"{above}, and asking for approval failed: {error}", rule="safety_level"
+                f"{above}, and asking for approval failed: {reason}", rule="safety_level"
             ) from error
         if approved is not True:
             raise ApprovalRequiredError(f"{above}, and was not approved", rule="safety_level")
+
+
+def _own_copy(told: ToolResult) -> ToolResult:
+    """A result that a tool made, which may keep it, and may have put anything into it."""
+    result, metadata = copy(told), cast(Any, told.metadata)
+    result.success = bool(told.success)
+    result.error = None if told.error is None else str(told.error)
+    result.error_code = None if told.error_code is None else str(told.error_code)
+    result.metadata = dict(metadata) if isinstance(metadata, Mapping) else {}
+    return result
 
 
 def _outcome(result: ToolResult) -> tuple[Outcome, str]:

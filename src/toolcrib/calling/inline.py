@@ -9,7 +9,7 @@ from collections.abc import Coroutine, Generator
 from functools import partial
 from typing import Any
 
-from toolcrib.calling.failures import as_failure
+from toolcrib.calling.failures import as_failure, is_cancellation
 from toolcrib.calling.items import collected, collected_async
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import ToolcribError, ToolFailedError, ToolTimeoutError
@@ -71,10 +71,10 @@ def _failure(name: str, error: BaseException, seconds: float | None, started: fl
     """What a caller is told of what an async function raised."""
     if isinstance(error, ToolTimeoutError):
         return error
+    if is_cancellation(error):
+        return error
     if isinstance(error, asyncio.CancelledError):
-        task = asyncio.current_task()
-        asked_to = task is None or task.cancelling()
-        return error if asked_to else ToolFailedError(name, "it cancelled itself", cause_type="CancelledError")
+        return ToolFailedError(name, "it cancelled itself", cause_type="CancelledError")
     if seconds is not None:
         _refuse_late(name, seconds, started)
     return as_failure(name, error)

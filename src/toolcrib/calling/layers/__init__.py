@@ -7,6 +7,7 @@ Layers are put together when one is added, so what a layer keeps belongs outside
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import logging
@@ -15,6 +16,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
+from toolcrib.calling.failures import is_cancellation
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import LayerFailedError, ToolcribError
 from toolcrib.core.json import check_json
@@ -42,8 +44,8 @@ def stacked(layers: Sequence[Layer]) -> Runner:
             return await run(tool, arguments, context)
         except ToolcribError:
             raise
-        except Exception as error:
-            if _came_from(tool.runner, error):
+        except (Exception, asyncio.CancelledError) as error:
+            if _came_from(tool.runner, error) or is_cancellation(error):
                 raise
             _log.exception("a layer around the tool %r broke", tool.spec.name)
             raise LayerFailedError("a layer", tool.spec.name, f"{type(error).__name__}; see the log") from error
