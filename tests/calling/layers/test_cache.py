@@ -385,6 +385,14 @@ def test_wrong_bounds_are_refused_with_their_name(wrong: dict[str, Any]) -> None
         cache(**wrong)
 
 
+async def test_roles_may_come_as_a_list() -> None:
+    asked = Asked()
+    registry = asked.using(cache())
+    for roles in (["admin"], ("admin",), "admin"):
+        assert (await registry.execute("asked", context=ToolContext("ann", roles=roles))).success  # type: ignore[arg-type]
+    assert asked.calls == 1
+
+
 def test_remembered_is_what_keeps_them() -> None:
     kept: Remembered[str, int] = Remembered(2, weight=10)
     kept.put("a", 1, weight=6)
