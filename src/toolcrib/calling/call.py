@@ -20,7 +20,7 @@ from typing import Any, cast
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.blocking import HOUSEKEEPING, OUTSIDE, READS, ask, in_thread
 from toolcrib.calling.failures import is_cancellation
-from toolcrib.calling.layers import Layer, stacked
+from toolcrib.calling.layers import Layer, copied, stacked
 from toolcrib.calling.observing import Observer, Observing, error_type
 from toolcrib.calling.recording import Recorder, Targets, outcome_of, with_rule
 from toolcrib.calling.usage import UsageCounter
@@ -105,7 +105,7 @@ class Calls:
                 raise tool.reason
             checked = tool.validate(arguments(spec) if callable(arguments) else arguments)
             if observing is not None:
-                observing.call.arguments = checked
+                observing.call.arguments = copied(checked)  # a tool may change its own
             value = await (self._layered or tool.runner)(tool, checked, context)
             result = _own_copy(value) if isinstance(value, ToolResult) else ToolResult.of(value)
             tool.check_output(value.value if type(value) is Ran else value)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from toolcrib.calling.observing import TRACE, Observed
 from toolcrib.core.errors import MissingDependencyError
 from toolcrib.core.json import as_text
+from toolcrib.core.masking import REDACTION
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -33,15 +34,16 @@ class OpenTelemetry:
 
     Each call becomes a span ``execute_tool {name}`` and a record of the histogram ``gen_ai.execute_tool.duration``.
     Without providers those count that the program has set. Arguments, results and the sentences of errors are left
-    out unless ``content`` is true; then ``redact`` is given each of them first, and what it returns is kept. Spans that
-    a tool makes are children of its call's, in every isolation. Needs the extra ``telemetry``.
+    out unless ``content`` is true; then ``redact`` is given each of them first, and what it returns is kept: it masks
+    what :class:`toolcrib.layers.Redaction` does unless another is given. Spans that a tool makes are children of its
+    call's, in every isolation. Needs the extra ``telemetry``.
     """
 
     def __init__(
         self,
         *,
         content: bool = False,
-        redact: Callable[[Any], Any] | None = None,
+        redact: Callable[[Any], Any] = REDACTION,
         tracer_provider: TracerProvider | None = None,
         meter_provider: MeterProvider | None = None,
     ) -> None:
@@ -110,7 +112,7 @@ class OpenTelemetry:
         self._duration.record(call.seconds, attributes)
 
     def _text(self, value: Any) -> str:
-        text = as_text(value if self._redact is None else self._redact(value))
+        text = as_text(self._redact(value))
         return text if len(text) <= _LONGEST_CONTENT else text[:_LONGEST_CONTENT] + "..."
 
     def _headers(self) -> Mapping[str, str]:
