@@ -1,6 +1,7 @@
 """What a run of an agent may spend: calls, seconds, tokens.
 
 Use it around an agent's loop, so that a task that goes nowhere ends, and the model is told to answer with what it has.
+Outside of ``cache`` and ``retry``: a model's call is one call, also if its answer was kept or took three attempts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Stop a model that makes the same call again and again.
 
 Use it around an agent's loop: a model that is stuck spends money and changes nothing. It is told what to do instead.
+Outside of ``cache`` and ``retry``: kept answers are repeats too, and attempts are none of the model's.
 """
 
 from __future__ import annotations

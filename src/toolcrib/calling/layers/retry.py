@@ -1,7 +1,7 @@
 """Try again what can help to be tried again and does no harm to be done twice.
 
-Use it for tools that ask others: services that are busy for a moment, networks that drop a packet. Outermost but for
-a cache, so that each attempt is counted by the layers inside.
+Use it for tools that ask others: services that are busy for a moment, networks that drop a packet. Inside of a
+cache, a budget and a breaker of repeats; outside of limits and breakers of circuits, which then count each attempt.
 """
 
 from __future__ import annotations
