@@ -1,6 +1,7 @@
 """Calls without an event loop, from any thread and in any process."""
 
 import asyncio
+import inspect
 import subprocess
 import sys
 import threading
@@ -56,25 +57,31 @@ def test_what_ends_a_program_reaches_the_caller_and_no_other(end: type[BaseExcep
     assert result.data == 3
 
 
-async def test_an_interrupt_cancels_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("has_begun", [True, False])
+async def test_an_interrupt_cancels_the_call(monkeypatch: pytest.MonkeyPatch, has_begun: bool) -> None:
+    begun, ended = threading.Event(), threading.Event()
+
     class Interrupted(Future[Any]):
-        """Whoever waits for it is interrupted at once."""
+        """Whoever waits for it is interrupted."""
 
         def result(self, timeout: float | None = None) -> Any:
+            if has_begun:
+                begun.wait(60)
             raise KeyboardInterrupt
 
-    ended = threading.Event()
-
     async def endless() -> None:
+        begun.set()
         try:
             await asyncio.Event().wait()
         finally:
             ended.set()
 
     monkeypatch.setattr(sync, "Future", Interrupted)
+    coroutine = endless()
     with pytest.raises(KeyboardInterrupt):
-        sync.run_sync(endless())
-    await until(ended.is_set)
+        sync.run_sync(coroutine)
+    await until(lambda: inspect.getcoroutinestate(coroutine) == inspect.CORO_CLOSED)
+    assert ended.is_set() or not begun.is_set()
 
 
 FORKED = """

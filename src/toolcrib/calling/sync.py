@@ -45,7 +45,9 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def _start(coroutine: Coroutine[Any, Any, T], done: Future[T], started: list[asyncio.Task[None]]) -> None:
-    started.append(asyncio.get_running_loop().create_task(_told(coroutine, done)))
+    task = asyncio.get_running_loop().create_task(_told(coroutine, done))
+    task.add_done_callback(lambda _: coroutine.close())  # it may have been cancelled before it began
+    started.append(task)
 
 
 def _cancel(started: list[asyncio.Task[None]]) -> None:
