@@ -107,7 +107,8 @@ class Calls:
             if observing is not None:
                 observing.call.arguments = copied(checked)  # a tool may change its own
             value = await (self._layered or tool.runner)(tool, checked, context)
-            result = _own_copy(value) if isinstance(value, ToolResult) else ToolResult.of(value)
+            is_told = type(value) is Ran or isinstance(value, ToolResult)
+            result = _told_by(value) if is_told else ToolResult(True, value)
             tool.check_output(value.value if type(value) is Ran else value)
             if spec.is_terminal:
                 result.metadata["is_terminal"] = True
@@ -123,9 +124,12 @@ class Calls:
             self.usage.went_well(name, ended, ended - started)
         else:
             self._tell(observing, name, tool, ended - started, result)
-        outcome, detail = _DONE if result.success else _outcome(result)
-        if attempt is not None and (waiting := self._end(attempt, outcome, detail)):
-            await waiting
+        if attempt is not None and recorder is not None:
+            outcome, detail = _DONE if result.success else _outcome(result)
+            if recorder.remote:
+                await in_thread(HOUSEKEEPING, recorder.end, attempt, outcome, detail)
+            else:
+                recorder.end(attempt, outcome, detail)
         return result
 
     async def _broken(
@@ -141,8 +145,8 @@ class Calls:
         broke = isinstance(error, Exception | asyncio.CancelledError) and not is_cancellation(error)
         result = ToolResult.of_error(UNEXPECTED) if broke else None
         self._tell(observing, name, tool, seconds, result, error)
-        if attempt is not None and (waiting := self._end(attempt, "crashed", type(error).__name__)):
-            await waiting
+        if attempt is not None and (recorder := self.recorder) is not None:
+            await ask(HOUSEKEEPING, recorder, recorder.end, attempt, "crashed", type(error).__name__)
         if result is None:
             raise error
         _log.error("the call of tool %r broke", name, exc_info=error)
@@ -205,8 +209,8 @@ class Calls:
             outcome, detail = "crashed", type(error).__name__
             raise
         finally:
-            if attempt is not None and (waiting := self._end(attempt, outcome, detail)):
-                await waiting
+            if attempt is not None and recorder is not None:
+                await ask(HOUSEKEEPING, recorder, recorder.end, attempt, outcome, detail)
 
     async def allows(self, spec: ToolSpec, context: ToolContext = NO_CONTEXT) -> bool:
         """Whether a call of the tool would be admitted, or somebody asked to approve it. Nobody is asked and nothing
@@ -223,14 +227,6 @@ class Calls:
         except DeniedError:
             return False
         return True
-
-    def _end(self, attempt: list[AuditEvent], outcome: Outcome, detail: str) -> Awaitable[None] | None:
-        """Recorded when this returns None; if the audit is remote, when what it returns has been awaited."""
-        assert self.recorder is not None
-        if self.recorder.remote:
-            return in_thread(HOUSEKEEPING, self.recorder.end, attempt, outcome, detail)
-        self.recorder.end(attempt, outcome, detail)
-        return None
 
     async def _admit(self, spec: ToolSpec, arguments: Arguments, context: ToolContext) -> None:
         if self.authoriser is not None or context.limits is not None:
@@ -264,8 +260,12 @@ class Calls:
             raise ApprovalRequiredError(f"{above}, and was not approved", rule="safety_level")
 
 
-def _own_copy(told: ToolResult) -> ToolResult:
-    """A result that a tool made, which may keep it, and may have put anything into it."""
+def _told_by(told: ToolResult | Ran) -> ToolResult:
+    """What a runner says itself of a run. A result that a tool made is copied: it may keep it, and may have put
+    anything into it.
+    """
+    if isinstance(told, Ran):
+        return ToolResult.of(told)
     result, metadata = copy(told), cast(Any, told.metadata)
     result.success = bool(told.success)
     result.error = None if told.error is None else str(told.error)
