@@ -293,6 +293,20 @@ async def test_a_caller_in_a_hurry_does_not_spoil_it_for_others() -> None:
     assert (await patient).success
 
 
+async def test_a_tool_that_passes_its_own_deadline_is_not_asked_by_all_who_waited() -> None:
+    calls = []
+
+    @tool(cacheable=True, timeout_seconds=0.05)
+    async def slow() -> None:
+        """Never end."""
+        calls.append(1)
+        await asyncio.Event().wait()
+
+    registry = ToolRegistry([slow], layers=[cache()])
+    results = await asyncio.gather(*(registry.execute("slow") for _ in range(5)))
+    assert [result.error_code for result in results] == ["timeout"] * 5 and len(calls) == 1
+
+
 async def test_a_tool_that_asks_itself_does_not_wait_for_itself() -> None:
     depth = []
 

@@ -173,8 +173,9 @@ class Cache:
             if isinstance(outcome, _Answer) and not outcome.failed:
                 self._kept.put(key, outcome, seconds=self._seconds, weight=len(outcome.pickled))
             return value
-        except ToolTimeoutError:
-            outcome = _Alone  # perhaps this caller alone was in a hurry
+        except ToolTimeoutError as error:
+            was_the_tools = getattr(error, "seconds", None) == tool.spec.timeout_seconds
+            outcome = error if was_the_tools else _Alone  # perhaps this caller alone was in a hurry
             raise
         except ToolcribError as error:
             outcome = error
