@@ -92,6 +92,11 @@ async def test_long_values_are_cut(log: pytest.LogCaptureFixture) -> None:
     assert len(log.records[0].getMessage()) < 300
 
 
+def test_what_is_no_logger_is_refused() -> None:
+    with pytest.raises(TypeError, match="logger is a"):
+        ToolRegistry([login]).use(logged)  # type: ignore[arg-type] # without its parentheses
+
+
 async def test_a_cancelled_call_is_told_as_such(log: pytest.LogCaptureFixture) -> None:
     @tool
     async def forever() -> None:

@@ -46,6 +46,8 @@ def logged(
     """
     shows_arguments = arguments
     log = logging.getLogger(logger) if isinstance(logger, str) else logger
+    if not hasattr(log, "isEnabledFor"):
+        raise TypeError(f"logger is a logging.Logger or the name of one, not {logger!r:.60}")
 
     def shown(value: Any) -> str:
         try:

@@ -69,11 +69,11 @@ def retry(  # noqa: PLR0913 - the last three are for tests
     """
     whole(1, attempts=attempts)
     above_zero(first_delay=first_delay, longest_delay=longest_delay)
-    named = names_in(tools)
+    named, kinds = names_in(tools), _kinds(on)
 
     def wait_after(failure: _Failure, attempt: int, spec: ToolSpec) -> float:
         """How long, or for ever."""
-        code, helps, asked = _said_by(failure, on)
+        code, helps, asked = _said_by(failure, kinds)
         harmless = always or spec.safety_level is SafetyLevel.SAFE or spec.cacheable or spec.name in named
         if not helps or not (harmless or code in _NEVER_STARTED):
             return _NO_MORE
@@ -111,9 +111,14 @@ def retry(  # noqa: PLR0913 - the last three are for tests
     return layer
 
 
-def _said_by(
-    failure: _Failure, on: type[BaseException] | tuple[type[BaseException], ...]
-) -> tuple[str | None, bool, float]:
+def _kinds(on: Any) -> tuple[type[BaseException], ...]:
+    kinds = (on,) if isinstance(on, type) else tuple(on)
+    if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in kinds):
+        raise TypeError(f"on is an exception's class or several of them, not {on!r:.60}")
+    return kinds
+
+
+def _said_by(failure: _Failure, on: tuple[type[BaseException], ...]) -> tuple[str | None, bool, float]:
     """Its code, whether trying again can help, and how long it asks to wait."""
     if isinstance(failure, ToolResult):
         code, facts = failure.error_code, failure.metadata
