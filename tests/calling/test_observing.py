@@ -173,6 +173,22 @@ async def test_invented_names_do_not_multiply_the_metric() -> None:
     assert told.points() == {("_OTHER", "tool_not_found"): 5}
 
 
+async def test_names_ids_and_codes_can_be_sent_whatever_they_are() -> None:
+    @tool
+    async def refuse(code: str) -> ToolResult:
+        """Refuse."""
+        return ToolResult.failure_result("no", "\ud800" + "x" * 5000)
+
+    told = Telemetry([refuse], content=True)
+    context = ToolContext(call_id="\ud800")
+    await told.registry.execute("\ud800", context=context)
+    await told.registry.execute("refuse", {"code": "1"}, context=context)
+    for span in told.exporter.get_finished_spans():
+        for text in (span.name, *(span.attributes or {}).values()):
+            assert len(str(text).encode()) <= 200
+    assert {error for _, error in told.points()} == {"tool_not_found", "?" + "x" * 199}
+
+
 async def test_a_cancelled_call_ends_its_span() -> None:
     entered = asyncio.Event()
 

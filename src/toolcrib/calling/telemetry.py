@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolcrib.calling.observing import TRACE, Observed
 from toolcrib.core.errors import MissingDependencyError
-from toolcrib.core.json import as_text
+from toolcrib.core.json import as_text, encodable
 from toolcrib.core.masking import REDACTION
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class OpenTelemetry:
             span.update_name(_OPERATION)
         else:
             span.set_attribute("gen_ai.tool.description", call.spec.description)
-        if error_type := call.error_type:
+        if error_type := _short(call.error_type):
             span.set_attribute("error.type", error_type)
             span.set_status(self._trace.StatusCode.ERROR)
         if self._content:
@@ -107,7 +107,7 @@ class OpenTelemetry:
             "gen_ai.operation.name": _OPERATION,
             "gen_ai.tool.name": call.spec.name if call.spec is not None else _OTHER,
         }
-        if error_type := call.error_type:
+        if error_type := _short(call.error_type):
             attributes["error.type"] = error_type
         self._duration.record(call.seconds, attributes)
 
@@ -122,4 +122,5 @@ class OpenTelemetry:
 
 
 def _short(text: object) -> str:
-    return str(text)[:_LONGEST_NAME]
+    """As an exporter can send it, whatever a model or a tool made up: an odd text costs all that is sent with it."""
+    return encodable(str(text)[:_LONGEST_NAME])
