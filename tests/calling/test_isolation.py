@@ -18,6 +18,7 @@ from toolcrib.calling.thread import MAX_ABANDONED, ThreadRunner
 from toolcrib.core.addresses import fence
 from toolcrib.core.spec import Isolation
 from toolcrib.core.tool import Tool
+from toolcrib.define import make_tool
 
 
 def spin() -> None:
@@ -53,6 +54,18 @@ async def test_inline_is_cancelled_and_may_clean_up() -> None:
     with pytest.raises(ToolTimeoutError, match=r"'wait' passed its deadline of 0\.05 s; it was stopped"):
         await wait.execute()
     assert cleaned.is_set()
+
+
+async def test_what_is_built_in_runs_in_a_process_and_leaves_the_next_call_as_it_was() -> None:
+    built_in = make_tool(divmod, isolation="process")
+    assert await built_in.execute({"x": 7, "y": 2}) == (3, 1)
+
+    @tool(isolation="process")
+    def length(text: str) -> int:
+        """Count."""
+        return len(text)
+
+    assert await length.execute({"text": "abc"}) == 3
 
 
 async def test_inline_tells_a_tools_own_timeout_from_its_deadline() -> None:

@@ -313,6 +313,8 @@ def _bound_method(function: Callable[..., Any]) -> bytes | None:
 def _importable(module: str) -> bool:
     """Whether another process finds the module: not if it was loaded from a plugin folder, or typed in."""
     root = module.partition(".")[0]
+    if root in sys.builtin_module_names:
+        return True
     return bool(root) and root != "__main__" and PathFinder.find_spec(root) is not None
 
 
