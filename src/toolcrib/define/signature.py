@@ -59,15 +59,15 @@ def read_signature(function: Callable[..., Any], tool: str) -> Interface:
     rest = {} if read.rest is Closed else {_REST: read.rest}
     made = schemas(read.annotations | rest, "validation", tool)
     parameters = _object_schema(read, made, docstring.parameters)
-    if hidden and rest:  # what is filled in already cannot come back through **arguments
-        parameters["propertyNames"] = {"not": {"enum": sorted(hidden)}}
+    if rest and (taken := hidden.union(read.aliases.values()).difference(read.annotations)):
+        parameters["propertyNames"] = {"not": {"enum": sorted(taken)}}  # no way to them through **arguments
     fields = {name: given for name, given in read.fields.items() if "default" not in made.found[name]}
     return Interface(
         docstring,
         parameters,
         _returned(hints.get("return", Any), is_generator(function), tool),
         read.context,
-        decoder(read.annotations, tool, fields, Any if read.rest is Closed else read.rest),
+        decoder(read.annotations, tool, fields, Any if read.rest is Closed else read.rest, read.aliases),
         read.leading,
         read.star,
     )
@@ -78,8 +78,9 @@ def _object_schema(read: Parameters, made: Schemas, descriptions: Mapping[str, s
     required = []
     for name, default in read.defaults.items():
         schema = made.found[name]
-        if name in descriptions and "description" not in schema:
-            schema["description"] = descriptions[name]
+        written = read.aliases.get(name, name)
+        if written in descriptions and "description" not in schema:
+            schema["description"] = descriptions[written]
         if default is inspect.Parameter.empty:
             required.append(name)
         elif default is not Unsaid and "default" not in schema:
@@ -98,13 +99,20 @@ def _note_default(schema: JsonSchema, default: Any, annotation: Any, adapter: Ty
     """Only what comes back as it was: a call without the argument is given this."""
     try:
         jsonable = check_json(to_jsonable_python(default))
-        if annotation is Any and type(jsonable) is not type(default):
-            return
-        if adapter is not None:
-            adapter.validate_python(jsonable)
+        same = _comes_back(default, jsonable, annotation, adapter)
     except (PydanticSerializationError, ValidationError, ValueError):
         return  # the function fills it in by itself; a model cannot be told
-    schema["default"] = jsonable
+    if same:
+        schema["default"] = jsonable
+
+
+def _comes_back(default: Any, jsonable: Any, annotation: Any, adapter: TypeAdapter[Any] | None) -> bool:
+    """Whether ``jsonable`` is the default, once it is of the annotation's type."""
+    if adapter is None and annotation is not Any:
+        return bool(jsonable == (list(default) if type(default) is tuple else default))
+    if adapter is not None:
+        default, jsonable = adapter.validate_python(default), adapter.validate_python(jsonable)
+    return type(jsonable) is type(default) and bool(jsonable == default)
 
 
 def _returned(annotation: Any, yields: bool, tool: str) -> JsonSchema:
