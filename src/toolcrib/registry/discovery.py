@@ -106,7 +106,7 @@ def _defined_in(module: ModuleType) -> Iterator[Any]:
             own = value.__module__ == module.__name__ and not inspect.isabstract(value)
             if own and issubclass(value, SupportsTool):
                 yield value
-        elif isinstance(value, Tool | SupportsTool):
+        elif issubclass(type(value), Tool | SupportsTool):
             yield value
 
 
