@@ -927,7 +927,17 @@ def test_results_without_a_schema_are_not_checked() -> None:
         return None
 
     assert tool(odd).spec.returns == {}
-    assert make_tool(result).spec.name == "result"
+    assert make_tool(result).spec.returns == {}
+
+
+async def test_a_tool_may_return_a_result_of_its_own_or_something_else() -> None:
+    async def look(found: bool) -> Annotated[ToolResult | int, "What there is."]:
+        """Look."""
+        return ToolResult.success_result("much") if found else 3
+
+    registry = ToolRegistry([look])
+    assert (await registry.execute("look", {"found": True})).data == "much"
+    assert (await registry.execute("look", {"found": False})).data == 3
 
 
 def test_there_are_at_least_forty_five() -> None:

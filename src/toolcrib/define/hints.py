@@ -68,9 +68,8 @@ class _Place:
         written_there: Mapping[str, Any] = getattr(target, "__annotations__", {})
         self.evaluated = {name: hint for name, hint in written_there.items() if not isinstance(hint, str)}
         self._globals: dict[str, Any] = getattr(target, "__globals__", {})
-        self._locals: dict[str, Any] = {}
+        self._locals: dict[str, Any] = {each.__name__: each for each in getattr(target, "__type_params__", ())}
         self._own_class = class_name_of(function).rpartition(".")[2]
-        self._type_parameters = getattr(target, "__type_params__", ())
 
     def hints(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Names that are local to the place of definition are looked up in the frames there, when they are missed."""
@@ -78,8 +77,6 @@ class _Place:
         def holder() -> None: ...
 
         holder.__annotations__ = dict(given)
-        if self._type_parameters:
-            holder.__type_params__ = self._type_parameters  # type: ignore[attr-defined]
         while True:
             try:
                 return typing.get_type_hints(holder, globalns=self._globals, localns=self._locals, include_extras=True)

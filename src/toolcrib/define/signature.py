@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import collections.abc
 import inspect
+import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
@@ -115,11 +116,18 @@ def _comes_back(default: Any, jsonable: Any, annotation: Any, adapter: TypeAdapt
     return type(jsonable) is type(default) and bool(jsonable == default)
 
 
+def _says_nothing(annotation: Any) -> bool:
+    """Whether there is no telling what comes: a ToolResult may have any data."""
+    if get_origin(annotation) in (Annotated, Union, types.UnionType):
+        return any(map(_says_nothing, get_args(annotation)))
+    return annotation in _NO_SCHEMA or (isinstance(annotation, type) and issubclass(annotation, ToolResult))
+
+
 def _returned(annotation: Any, yields: bool, tool: str) -> JsonSchema:
     if yields:
         items = get_args(annotation)[:1] if get_origin(annotation) in _ITEMS else ()
         annotation = list[items[0]] if items else list  # type: ignore[valid-type]
-    if annotation in _NO_SCHEMA or (isinstance(annotation, type) and issubclass(annotation, ToolResult)):
+    if _says_nothing(annotation):
         return {}
     try:
         annotation = accepted(annotation)
