@@ -27,7 +27,6 @@ from toolcrib.calling.layers.logged import logged, redact
 from toolcrib.calling.layers.rate_limit import rate_limit
 from toolcrib.calling.layers.repeat_breaker import repeat_breaker
 from toolcrib.calling.layers.retry import retry
-from toolcrib.core.context import ToolContext
 from toolcrib.core.masking import Redaction
 from toolcrib.core.tool import Runner
 
@@ -39,7 +38,6 @@ __all__ = [
     "Redaction",
     "Runner",
     "Spent",
-    "ToolContext",
     "agent_run",
     "around",
     "budget",

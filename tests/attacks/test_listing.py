@@ -38,7 +38,7 @@ async def test_hints_of_a_wrong_kind_are_left_out(client: httpx.AsyncClient, hin
     own = {"mcp_annotations": {**hints, "idempotentHint": True}}
     system_of(client).catalogue.publish(ToolSpec(name="evil", description="Odd.", metadata=own, binding=RUNS))
     tools = (await listed(client))["result"]["tools"]
-    assert [tool["name"] for tool in tools] == ["evil", "z-honest"]
+    assert [tool["name"] for tool in tools] == ["evil", "z-honest", "read_result"]
     assert tools[0]["annotations"]["idempotentHint"] is True
     assert not hints.items() & tools[0]["annotations"].items()
 
@@ -54,7 +54,7 @@ async def test_large_tools_make_smaller_pages(client: httpx.AsyncClient) -> None
         page = (await listed(client, cursor))["result"]
         names += [tool["name"] for tool in page["tools"]]
         pages, cursor = pages + 1, page.get("nextCursor")
-    assert names == [*(spec.name for spec in specs), "z-honest"]
+    assert names == [*(spec.name for spec in specs), "z-honest", "read_result"]
     assert pages > 3
 
 

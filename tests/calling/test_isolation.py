@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import pytest
 from tests.support.waiting import until, wait_until
 
@@ -18,7 +19,6 @@ from toolcrib.calling.thread import MAX_ABANDONED, ThreadRunner
 from toolcrib.core.addresses import fence
 from toolcrib.core.spec import Isolation
 from toolcrib.core.tool import Tool
-from toolcrib.define import make_tool
 
 
 def spin() -> None:
@@ -54,18 +54,6 @@ async def test_inline_is_cancelled_and_may_clean_up() -> None:
     with pytest.raises(ToolTimeoutError, match=r"'wait' passed its deadline of 0\.05 s; it was stopped"):
         await wait.execute()
     assert cleaned.is_set()
-
-
-async def test_what_is_built_in_runs_in_a_process_and_leaves_the_next_call_as_it_was() -> None:
-    built_in = make_tool(divmod, isolation="process")
-    assert await built_in.execute({"x": 7, "y": 2}) == (3, 1)
-
-    @tool(isolation="process")
-    def length(text: str) -> int:
-        """Count."""
-        return len(text)
-
-    assert await length.execute({"text": "abc"}) == 3
 
 
 async def test_inline_tells_a_tools_own_timeout_from_its_deadline() -> None:
@@ -216,6 +204,19 @@ async def test_a_process_that_dies_is_a_failure_and_the_next_call_works() -> Non
     with pytest.raises(ToolFailedError, match="its process ended"):
         await die.execute({"now": True})
     assert await die.execute({"now": False}) == "alive"
+
+
+async def test_a_function_of_no_module_runs_in_a_process() -> None:
+    namespace: dict[str, Any] = {}
+    exec("def typed(n: int) -> int:\n    'Typed in.'\n    return n + len('x')", namespace)
+    assert namespace["typed"].__module__ is None
+    assert await tool(isolation="process")(namespace["typed"]).execute({"n": 1}) == 2
+
+
+async def test_a_builtin_function_runs_in_a_process_and_leaves_others_as_they_are() -> None:
+    made = tool("absolute", description="Without its sign.", isolation="process")(abs)
+    assert await made.execute({"x": -3}) == 3
+    assert "builtins" not in cloudpickle.list_registry_pickle_by_value()
 
 
 @pytest.mark.parametrize("isolation", ["inline", "thread", "process"])

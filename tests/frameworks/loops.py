@@ -184,7 +184,7 @@ class OpenAIAgents:
         self, registry: ToolRegistry, *turns: Calls, context: ToolContext = NOBODY, listen: bool = False
     ) -> Outcome:
         model = _ScriptedAgentsModel(turns)
-        agent = AgentsAgent("Tester", model=model, tools=[*registry.to_openai_agents(context=context)])
+        agent = AgentsAgent("Tester", model=model, tools=registry.to_openai_agents(context=context))
         await Runner.run(agent, "Go.", run_config=RunConfig(tracing_disabled=True))
         return Outcome([_told_by_agents(output) for output in model.heard], [False] * len(model.heard))
 
@@ -251,7 +251,7 @@ class LlamaIndex:
             )
 
         agent = FunctionAgent(
-            tools=[*registry.to_llama_index(context=context)],
+            tools=registry.to_llama_index(context=context),
             llm=MockFunctionCallingLLM(response_generator=model, is_chat_model=True),
             streaming=False,
         )

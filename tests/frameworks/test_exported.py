@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
 from typing import Any
 
 import pytest
 from agents.strict_schema import ensure_strict_json_schema
+from agents.tool_context import ToolContext as AgentsContext
 from llama_index.core.tools.calling import acall_tool
-from pydantic_ai import Agent, ModelMessage, ModelResponse, TextPart, ToolCallPart, UnexpectedModelBehavior
+from pydantic_ai import (
+    Agent,
+    ModelMessage,
+    ModelResponse,
+    RunContext,
+    RunUsage,
+    TextPart,
+    ToolCallPart,
+    UnexpectedModelBehavior,
+)
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.test import TestModel
 
-from toolcrib import ExportError, ToolRegistry, tool
+from toolcrib import ExportError, ToolContext, ToolRegistry, tool
 
 
 @tool
@@ -100,6 +112,17 @@ async def test_a_toolset_of_pydantic_ai_lives() -> None:
     assert seen == [["learn"], ["learn", "add"], ["learn", "add"]]
 
 
+async def test_progress_where_no_run_of_pydantic_ai_can_hear_it() -> None:
+    @tool
+    async def work(context: ToolContext) -> str:
+        """Work."""
+        context.progress(0.5, "half")
+        return "done"
+
+    toolset, ctx = ToolRegistry([work]).to_pydantic_ai(), RunContext(deps=None, model=TestModel(), usage=RunUsage())
+    assert await toolset.call_tool("work", {}, ctx, (await toolset.get_tools(ctx))["work"]) == "done"
+
+
 async def test_max_retries_of_pydantic_ai_hold_for_wrong_arguments() -> None:
     def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         return ModelResponse([ToolCallPart("add", {"a": "one"})])
@@ -111,22 +134,47 @@ async def test_max_retries_of_pydantic_ai_hold_for_wrong_arguments() -> None:
 
 @pytest.mark.parametrize("arguments", ["[1]", "no JSON", '{"a": NaN}'])
 async def test_arguments_that_are_no_json_object_through_the_agents_sdk(arguments: str) -> None:
-    from agents.tool_context import ToolContext
-
     [made] = ToolRegistry([add]).to_openai_agents()
-    ctx = ToolContext(context=None, tool_name="add", tool_call_id="c1", tool_arguments=arguments)
+    ctx = AgentsContext(context=None, tool_name="add", tool_call_id="c1", tool_arguments=arguments)
     told = await made.on_invoke_tool(ctx, arguments)
     assert "invalid_arguments" in told and "'add'" in told
+
+
+async def test_arguments_that_cannot_be_read_are_a_call_that_is_counted_and_heard_of() -> None:
+    heard: list[tuple[str, str]] = []
+
+    class Listener:
+        def begin(self, call: Any) -> None:
+            pass
+
+        def end(self, begun: None, call: Any) -> None:
+            heard.append((call.name, call.error_type))
+
+    registry = ToolRegistry([add])
+    registry.observe(Listener())
+    [made] = registry.to_openai_agents()
+    ctx = AgentsContext(context=None, tool_name="add", tool_call_id="c1", tool_arguments="{")
+    assert "are not JSON" in await made.on_invoke_tool(ctx, "{")
+    assert heard == [("add", "invalid_arguments")]
+    assert registry.usage()["add"].errors == 1
 
 
 async def test_a_tool_that_was_removed_meanwhile() -> None:
     registry = ToolRegistry([add])
     [made] = registry.to_openai_agents()
     registry.remove("add")
-    from agents.tool_context import ToolContext
-
-    ctx = ToolContext(context=None, tool_name="add", tool_call_id="c1", tool_arguments="{}")
+    ctx = AgentsContext(context=None, tool_name="add", tool_call_id="c1", tool_arguments="{}")
     assert "tool_not_found" in await made.on_invoke_tool(ctx, '{"a": 1}')
+
+
+@pytest.mark.parametrize("export", ["to_langchain_tools", "to_openai_agents", "to_llama_index"])
+def test_what_is_handed_out_can_be_copied_and_does_not_show_the_callers_context(export: str) -> None:
+    registry = ToolRegistry([add])
+    [handed] = getattr(registry, export)(context=ToolContext("ada", {"token": "swordfish"}))
+    assert "swordfish" not in repr(handed)
+    again = ToolRegistry([copy.deepcopy(handed)])
+    assert again.execute_sync("add", {"a": 1}).data == 2
+    assert registry.usage()["add"].calls == 1
 
 
 async def test_layers_that_are_added_later_are_around_what_was_handed_out() -> None:
@@ -141,6 +189,26 @@ async def test_layers_that_are_added_later_are_around_what_was_handed_out() -> N
 
     registry.use(doubling)
     assert await outer[0].ainvoke({"a": 1}) == 4
+
+
+@pytest.mark.parametrize(
+    ("add", "package", "lacks"),
+    [
+        ("add_openai_agents", "openai-agents", "agents.tool"),
+        ("add_pydantic_ai", "pydantic-ai-slim", "pydantic_ai.toolsets"),
+        ("add_langchain", "langchain-core", "langchain_core.tools"),
+        ("add_llama_index", "llama-index-core", "llama_index.core.workflow"),
+    ],
+)
+def test_a_framework_that_is_too_old_is_told_from_one_that_is_not_there(add: str, package: str, lacks: str) -> None:
+    program = (
+        "import sys; from toolcrib import MissingDependencyError, ToolRegistry\n"
+        f"import {lacks.partition('.')[0]}; sys.modules[{lacks!r}] = None\n"
+        f"try: ToolRegistry().{add}([])\n"
+        "except MissingDependencyError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(f"a new enough {package} is not installed; run in Toolcrib's folder: pip install '.[")
 
 
 def test_a_registry_imports_no_framework() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.frameworks.loops import LOOPS, Loop, call_id
 
-from toolcrib import Image, ToolContext, ToolRegistry, tool
+from toolcrib import Image, ToolContext, ToolRegistry, ToolResult, tool
 
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360f8cf50000003"
@@ -85,7 +85,7 @@ async def test_a_timeout_is_told_once_and_the_run_goes_on(loop: Loop) -> None:
     for told in late:
         assert told.text.count("'slow'") == 1
         assert "deadline" in told.text and "timeout" in told.text
-        assert "Trying again may help" in told.text
+        assert "(timeout). Call it again with less to do, or go on without it." in told.text
     assert right.text == "2"
     assert outcome.failed[:3] == [loop.marks_failures] * 3
 
@@ -104,8 +104,41 @@ async def test_a_failure_and_a_refusal_are_told_and_the_run_goes_on(loop: Loop) 
     registry = ToolRegistry([broken, wipe])
     outcome = await loop.run(registry, [("broken", {}), ("wipe", {})], [("broken", {})])
     assert "the shelf is empty" in outcome.told[0].text and "tool_failed" in outcome.told[0].text
-    assert "approval_required" in outcome.told[1].text
+    way_out = "(approval_required). Nothing was run; ask the user to approve it, or go on without it."
+    assert way_out in outcome.told[1].text
     assert outcome.failed == [loop.marks_failures] * 3
+
+
+async def test_what_may_go_well_another_time_is_said_to(loop: Loop) -> None:
+    @tool
+    async def shy() -> ToolResult:
+        """Ask twice."""
+        return ToolResult.failure_result("nobody is in", "tool_failed", retryable=True)
+
+    [told] = (await loop.run(ToolRegistry([shy]), [("shy", {})])).told
+    assert "nobody is in (tool_failed). Trying again may help." in told.text
+
+
+async def test_usage_knows_the_calls_and_what_the_model_was_told(loop: Loop) -> None:
+    @tool(name="math.root")
+    async def root(n: float) -> float:
+        """The square root."""
+        return math.sqrt(n)
+
+    @tool
+    async def chart() -> list[Any]:
+        """A chart."""
+        return ["The chart:", Image(PNG)]
+
+    registry = ToolRegistry([root, chart], count_tokens=len)
+    outcome = await loop.run(registry, [("math_root", {"n": 9}), ("chart", {})], [("math_root", {"m": 9})])
+    used = registry.usage()
+    assert (used["math.root"].calls, used["math.root"].errors) == (2, 1)
+    assert used["chart"].result_tokens == len("The chart:")
+    right, _, wrong = outcome.told
+    if loop is not LOOPS["pydantic-ai"]:  # it puts words of its own around what is to be corrected
+        assert used["math.root"].result_tokens == len(right.text) + len(wrong.text)
+    assert used["math.root"].result_tokens > len(right.text)
 
 
 async def test_an_image_reaches_the_model_as_one(loop: Loop) -> None:

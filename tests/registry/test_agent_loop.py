@@ -14,9 +14,9 @@ from mistralai.client import models as mistral
 from openai.types.chat import ChatCompletion, ChatCompletionMessage, ChatCompletionToolMessageParam
 from openai.types.responses import Response, ResponseFunctionToolCall
 from openai.types.responses.response_input_param import FunctionCallOutput
-from pydantic import TypeAdapter
+from tests.support.sdks import require_taken
 
-from toolcrib import Image, ToolContext, ToolRegistry, tool
+from toolcrib import Image, ToolContext, ToolRegistry, ToolValidationError, tool
 
 PNG = b"\x89PNG\r\n\x1a\n\xff\xfe"
 
@@ -71,14 +71,14 @@ async def test_an_openai_tool_call_is_taken_as_its_sdk_has_it(registry: ToolRegi
     assert message.tool_calls is not None
     answer = await registry.execute_call("openai", message.tool_calls[0])
     assert answer == {"role": "tool", "tool_call_id": "c1", "content": "2"}
-    TypeAdapter(ChatCompletionToolMessageParam).validate_python(answer)
+    require_taken(ChatCompletionToolMessageParam, answer)
 
 
 async def test_an_anthropic_block_is_taken_as_its_sdk_has_it(registry: ToolRegistry) -> None:
     message = anthropic_message({"type": "tool_use", "id": "t1", "name": "add", "input": {"a": 1}})
     answer = await registry.execute_call("anthropic", message.content[0])
     assert answer == {"type": "tool_result", "tool_use_id": "t1", "content": "2", "is_error": False}
-    TypeAdapter(ToolResultBlockParam).validate_python(answer)
+    require_taken(ToolResultBlockParam, answer)
 
 
 async def test_a_message_of_openai_chat(registry: ToolRegistry) -> None:
@@ -91,13 +91,15 @@ async def test_a_message_of_openai_chat(registry: ToolRegistry) -> None:
     assert await registry.execute_calls(message.model_dump()) == answers
     choice = {"index": 0, "finish_reason": "tool_calls", "message": message.model_dump()}
     body = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
-    assert await registry.execute_calls(ChatCompletion.model_validate(body)) == answers
+    completion = ChatCompletion.model_validate(body)
+    for given in (completion, completion.choices[0]):
+        assert await registry.execute_calls(given) == answers
 
 
 async def test_a_response_of_openai_is_answered_under_its_call_id(registry: ToolRegistry) -> None:
     item = function_call()
     answers = [{"type": "function_call_output", "call_id": "call_1", "output": "2"}]
-    TypeAdapter(FunctionCallOutput).validate_python(answers[0])
+    require_taken(FunctionCallOutput, answers[0])
     body = {
         "id": "r", "object": "response", "created_at": 1, "model": "m", "status": "completed", "tools": [],
         "parallel_tool_calls": True, "tool_choice": "auto",
@@ -149,6 +151,38 @@ async def test_a_message_of_mistral(registry: ToolRegistry) -> None:
     assert [(each["tool_call_id"], each["content"]) for each in answers] == [("D681PevKs", "2"), ("9fJ2kLmNo", "3")]
     for answer in answers:
         mistral.ToolMessage.model_validate(answer)
+
+
+class UnknownMessage:
+    """A message of an SDK that nobody here knows."""
+
+    def __init__(self) -> None:
+        self.tool_calls = [{"id": "c1", "function": {"name": "add", "arguments": '{"a": 1}'}}]
+
+
+class OldMessage(UnknownMessage):
+    def model_dump(self) -> dict[str, Any]:
+        return vars(self)
+
+
+class BrokenMessage(UnknownMessage):
+    def model_dump(self, **how: Any) -> dict[str, Any]:
+        raise RuntimeError(f"it cannot be written {how}")
+
+
+class OddMessage(UnknownMessage):
+    def model_dump(self, **how: Any) -> str:
+        return f"no mapping {how}"
+
+    def to_dict(self) -> None:
+        """Nothing."""
+
+
+@pytest.mark.parametrize("kind", [UnknownMessage, OldMessage, BrokenMessage, OddMessage])
+async def test_an_object_of_an_unknown_class_is_read_as_well_as_it_can_be(
+    registry: ToolRegistry, kind: type[UnknownMessage]
+) -> None:
+    assert await registry.execute_calls(kind()) == [{"role": "tool", "tool_call_id": "c1", "content": "2"}]
 
 
 # What models get wrong
@@ -214,6 +248,53 @@ async def test_of_a_conversation_the_last_message_counts(registry: ToolRegistry)
     assert await registry.execute_calls([*messages, *answers]) == []
 
 
+async def test_of_a_conversation_with_gemini_the_last_message_counts(registry: ToolRegistry) -> None:
+    asked = {"role": "model", "parts": [{"functionCall": {"name": "add", "args": {"a": 1}}}]}
+    [answer] = await registry.execute_calls(["Add.", asked])
+    assert answer["parts"][0]["functionResponse"]["response"] == {"output": 2}
+    assert await registry.execute_calls(["Add.", asked, answer]) == []
+    assert await registry.execute_calls(["Add.", asked, "And now?"]) == []
+
+
+async def test_a_call_in_a_conversation_that_has_its_answer_does_not_run_again(registry: ToolRegistry) -> None:
+    items = [{"role": "user", "content": "Add."}, function_call("c1"), function_call("c2")]
+    answers = await registry.execute_calls(items)
+    assert [each["call_id"] for each in answers] == ["c1", "c2"]
+    assert await registry.execute_calls([*items, *answers]) == []
+    [later] = await registry.execute_calls([*items, *answers, function_call("c3")])
+    assert later["call_id"] == "c3"
+
+
+def nested(depth: int, innermost: Any) -> dict[str, Any]:
+    for _ in range(depth):
+        innermost = {"a": innermost}
+    return {"a": innermost}
+
+
+@pytest.mark.parametrize("innermost", [1, None])
+async def test_arguments_that_are_nested_too_deep_are_refused(registry: ToolRegistry, innermost: Any) -> None:
+    block = {"type": "tool_use", "id": "t", "name": "add", "input": nested(5000, innermost)}
+    [answer] = await registry.execute_calls(anthropic_message(block))
+    assert "are not JSON: Recursion limit reached" in answer["content"][0]["content"]
+
+
+class Unreadable:
+    def __repr__(self) -> str:
+        raise RuntimeError("it cannot be shown")
+
+
+async def test_whatever_breaks_in_one_call_costs_the_others_nothing(
+    registry: ToolRegistry, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken = {"id": "c1", "function": {"name": "add", "arguments": Unreadable()}}
+    good = {"id": "c2", "function": {"name": "add", "arguments": '{"a": 1}'}}
+    first, second = await registry.execute_calls({"tool_calls": [broken, good]})
+    told = json.loads(first["content"])
+    assert (first["tool_call_id"], told["error_code"]) == ("c1", "error")
+    assert "its log has the reason" in told["error"] and "it cannot be shown" in caplog.text
+    assert second == {"role": "tool", "tool_call_id": "c2", "content": "2"}
+
+
 async def test_arguments_as_a_text_of_a_text_are_understood(registry: ToolRegistry) -> None:
     [answer] = await registry.execute_calls(chat_message(("c1", "add", json.dumps('{"a": 1}'))))
     assert answer["content"] == "2"
@@ -275,11 +356,11 @@ async def test_an_image_is_one_for_providers_that_take_images(registry: ToolRegi
     )
     source = {"type": "base64", "media_type": "image/png", "data": data}
     assert answer["content"][0]["content"] == [{"type": "image", "source": source}]
-    TypeAdapter(ToolResultBlockParam).validate_python(answer["content"][0])
+    require_taken(ToolResultBlockParam, answer["content"][0])
     item = {"type": "function_call", "call_id": "c", "name": "chart", "arguments": "{}"}
     [output] = await registry.execute_calls([item])
     assert output["output"] == [{"type": "input_image", "image_url": f"data:image/png;base64,{data}"}]
-    TypeAdapter(FunctionCallOutput).validate_python(output)
+    require_taken(FunctionCallOutput, output)
     [turn] = await registry.execute_calls({"parts": [{"functionCall": {"name": "chart", "args": {}}}]})
     inline = gemini.Content.model_validate(turn).parts[0].function_response.parts[0].inline_data  # type: ignore[index, union-attr]
     assert (inline.mime_type, inline.data) == ("image/png", PNG)  # type: ignore[union-attr]
@@ -301,6 +382,36 @@ async def test_text_and_images_may_stand_together() -> None:
     [answer] = await ToolRegistry([both]).execute_calls([{"type": "tool_use", "id": "t", "name": "both", "input": {}}])
     kinds = [block["type"] for block in answer["content"][0]["content"]]
     assert kinds == ["text", "image", "text"]
+
+
+class Plot:
+    """Shows itself as an image in a notebook, if it can."""
+
+    def __init__(self, png: bytes | None) -> None:
+        self.png = png
+
+    def _repr_png_(self) -> bytes:
+        if self.png is None:
+            raise RuntimeError("there is no data to draw")
+        return self.png
+
+    def __repr__(self) -> str:
+        return "<an empty plot>"
+
+
+async def test_what_cannot_show_itself_as_an_image_is_described() -> None:
+    @tool
+    async def plots(among: bool) -> Any:
+        """Plots."""
+        return [Plot(PNG), Plot(None)] if among else Plot(None)
+
+    registry = ToolRegistry([plots])
+    block = {"type": "tool_use", "id": "t", "name": "plots"}
+    [answer] = await registry.execute_calls([block | {"input": {"among": True}}])
+    image, text = answer["content"][0]["content"]
+    assert (image["type"], text) == ("image", {"type": "text", "text": '"<an empty plot>"'})
+    [answer] = await registry.execute_calls([block | {"input": {"among": False}}])
+    assert answer["content"][0]["content"] == '"<an empty plot>"'
 
 
 async def test_an_async_generator_streams_its_items_and_returns_them_all() -> None:
@@ -407,6 +518,12 @@ async def test_no_more_run_at_once_than_may() -> None:
     message = chat_message(*((f"c{n}", "step", "") for n in range(20)))
     assert len(await ToolRegistry([step]).execute_calls(message, at_once=3)) == 20
     assert most == 3
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2.5, True, None, "2"])
+async def test_how_many_run_at_once_is_a_number_above_0(registry: ToolRegistry, wrong: Any) -> None:
+    with pytest.raises(ToolValidationError, match="at_once must be a whole number above 0, not"):
+        await registry.execute_calls(chat_message(("c1", "add", '{"a": 1}')), at_once=wrong)
 
 
 async def test_a_tool_that_cancels_itself_harms_no_other_call() -> None:

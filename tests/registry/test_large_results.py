@@ -215,12 +215,12 @@ async def test_what_a_search_finds_is_not_cut() -> None:
 @tool
 async def mixed() -> list[Any]:
     """Of every kind."""
-    return ["words " * 200, Image(PNG), Audio(PNG), File(PNG), Link("https://example.org")]
+    return ["words " * 200, Image(PNG), Audio(PNG), File(PNG, "application/pdf"), Link("https://example.org")]
 
 
 @pytest.mark.parametrize(
     ("format", "kept"),
-    [("openai", 0), ("openai-responses", 2), ("anthropic", 1), ("gemini", 3), ("mcp", 3)],
+    [("openai", 0), ("openai-responses", 2), ("anthropic", 2), ("gemini", 2), ("mcp", 3)],
 )
 async def test_media_stay_where_the_provider_takes_them(format: str, kept: int) -> None:
     registry = ToolRegistry([mixed], max_result_characters=500)

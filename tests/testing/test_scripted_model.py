@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from anthropic.types import Message, RawMessageStreamEvent
+from anthropic.types import Message, MessageParam, RawMessageStreamEvent
 from google.genai import types as gemini
 from mistralai.client import models as mistral
 from openai.types.chat import ChatCompletion, ChatCompletionChunk, ChatCompletionMessage
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import BaseModel, TypeAdapter
+from tests.support.sdks import require_taken
 
 from toolcrib import ExportError, ToolRegistry, ToolValidationError, tool
 from toolcrib.formats import StreamedMessage
@@ -119,6 +120,20 @@ def test_events_and_responses_are_those_of_the_sdk(format: str) -> None:
         adapter = TypeAdapter(EVENTS[format])
         for event in shape.events(turn):
             adapter.validate_python(event)
+
+
+@pytest.mark.parametrize("raw", ['{"city": ', "[1]", '"Paris"'])
+async def test_broken_words_are_where_anthropic_has_them(registry: ToolRegistry, raw: str) -> None:
+    """As StreamedMessage puts them together, whole and in a stream: the API takes no input that is no object."""
+    model = ScriptedModel([call("weather", raw=raw)] * 2, format="anthropic")
+    whole = await model([QUESTION])
+    require_taken(MessageParam, whole)
+    said = StreamedMessage()
+    async for event in model.stream([QUESTION]):
+        said.add(event)
+    assert said.message["content"][0]["input"] == whole["content"][0]["input"] == {"INVALID_JSON": raw}
+    [answer] = await registry.execute_calls(whole)
+    assert answer["content"][0]["is_error"]
 
 
 async def test_ids_are_drawn_in_order_unless_they_are_given() -> None:

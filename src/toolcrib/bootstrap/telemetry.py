@@ -10,7 +10,7 @@ from toolcrib.settings import Settings
 
 def open_observers(settings: Settings) -> tuple[Observer, ...]:
     """Spans and metrics of runs, if somebody installed an SDK to send them to: it has imported the API then."""
-    if "opentelemetry" not in sys.modules:
+    if sys.modules.get("opentelemetry") is None:
         return ()
     from opentelemetry import metrics, trace
 

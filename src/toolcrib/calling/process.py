@@ -281,7 +281,7 @@ def _raised(name: str, pickled: bytes | None, kind: str, text: str, trace: str) 
 
 def _reference(function: Callable[..., Any]) -> tuple[str, ...] | tuple[str, bytes]:
     """How a worker finds the function: by name if a module holds it or the tool made of it, otherwise by value."""
-    module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
+    module, name = getattr(function, "__module__", None) or "", getattr(function, "__qualname__", "")
     if "<" not in name and _importable(module):
         target: Any = importlib.import_module(module)
         for part in name.split("."):
@@ -313,7 +313,7 @@ def _bound_method(function: Callable[..., Any]) -> bytes | None:
 def _importable(module: str) -> bool:
     """Whether another process finds the module: not if it was loaded from a plugin folder, or typed in."""
     root = module.partition(".")[0]
-    if root in sys.builtin_module_names:
+    if root in sys.stdlib_module_names:  # some of them, such as builtins, are on no path
         return True
     return bool(root) and root != "__main__" and PathFinder.find_spec(root) is not None
 

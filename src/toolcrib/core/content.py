@@ -128,9 +128,18 @@ def _part_of(value: Any) -> Part:
         return value
     if isinstance(value, bytes | bytearray | memoryview):
         return media(bytes(value))
-    if _is_media(value) and isinstance(png := value._repr_png_(), bytes):
+    if _is_media(value) and (png := _png_of(value)) is not None:
         return Image(png)
     return Json(value)
+
+
+def _png_of(value: Any) -> bytes | None:
+    """What it shows of itself in a notebook; None if it cannot or will not."""
+    try:
+        png = value._repr_png_()
+    except Exception:  # noqa: BLE001 - a stranger's object
+        return None
+    return png if isinstance(png, bytes) else None
 
 
 def _is_media(value: Any) -> bool:

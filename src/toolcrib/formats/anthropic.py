@@ -7,23 +7,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolcrib.core.content import SIMPLE, File, Image, Part, Text, ToolReferences, base64_of, parts_of
-from toolcrib.core.json import as_text
+from toolcrib.core.json import as_text, check_json
 from toolcrib.core.result import ToolResult
 from toolcrib.core.schema import JsonSchema, compile_schema
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.jsonable import copied
 from toolcrib.formats.naming import NameRule
-from toolcrib.formats.provider import Asked, Loss, asked, error_of, part_text, spec_from
+from toolcrib.formats.provider import IMAGES, Asked, Loss, arguments_of, asked, error_of, part_text, spec_from
 from toolcrib.formats.schemas import object_schema, properties_of, required_of
 from toolcrib.formats.strict import ANTHROPIC, not_strict, schemas_in, strict_schema
 
 NAMES = NameRule(r"A-Za-z0-9_\-", 128)
 
 _FORBIDDEN_AT_THE_TOP = ("oneOf", "anyOf", "allOf")
-_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _PDF = "application/pdf"
 _PARAMETER = re.compile(r"[A-Za-z0-9_.\-]{1,64}")
-
+INVALID_JSON = "INVALID_JSON"
+"""The key under which a text goes back that is no input, as the documentation of fine-grained tool streaming says."""
+CUT_OFF = ("max_tokens", "model_context_window_exceeded", "refusal")
+"""Why a message stopped in the middle of what it says, so that a call at its end is not whole."""
 
 MOST_STRICT = {"strict tools": 20, "optional parameters": 24, "parameters of several types": 16}
 """In one request, all its strict tools together."""
@@ -111,7 +113,30 @@ def from_definition(given: Mapping[str, Any]) -> ToolSpec:
 
 def read_call(call: Mapping[str, Any]) -> Asked:
     """A ``tool_use`` block."""
-    return asked(call.get("name"), call.get("input"), call.get("id"))
+    return asked(call.get("name"), _said(call), call.get("id"))
+
+
+def _said(call: Mapping[str, Any]) -> Any:
+    """The input as the model said it, which may be no JSON."""
+    given = call.get("input")
+    if type(given) is dict and INVALID_JSON in given and len(given) == 1 and type(given[INVALID_JSON]) is str:
+        return given[INVALID_JSON]
+    return given
+
+
+def input_of(text: str) -> dict[str, Any]:
+    """What a model said as the input of a call, as it can be sent back: the API refuses whatever is no JSON object."""
+    try:
+        value: dict[str, Any] = check_json(arguments_of(asked("input", text, ""), "Anthropic"))
+    except ValueError:
+        return {INVALID_JSON: text}
+    return value
+
+
+def cut_off(call: Mapping[str, Any]) -> dict[str, Any]:
+    """A call that the model did not finish: its input without an end, however whole it looks."""
+    said = _said(call)
+    return {**call, "input": {INVALID_JSON: said if isinstance(said, str) else as_text(said or {})[:-1]}}
 
 
 def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss]) -> dict[str, Any]:
@@ -131,7 +156,7 @@ def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss
 
 
 def takes(part: Part) -> bool:
-    return (isinstance(part, Image) and part.media_type in _IMAGES) or (
+    return (isinstance(part, Image) and part.media_type in IMAGES) or (
         isinstance(part, File) and part.media_type == _PDF
     )
 

@@ -17,7 +17,8 @@ from toolcrib.formats.provider import Asked, Loss, asked, error_of, part_text, s
 from toolcrib.formats.rewriting import Subset, rewritten, rewritten_output
 
 NAMES = NameRule(r"A-Za-z0-9_.\-", 64, first="A-Za-z_")
-
+_MEDIA = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
+"""What it takes in the answer to a call, which is less than in a prompt; with any other it refuses the request."""
 
 SUBSET = Subset(
     "Gemini",
@@ -101,13 +102,13 @@ def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss
     media = [
         {"inlineData": {"mimeType": part.media_type, "data": base64_of(part.data)}}
         for part in parts
-        if isinstance(part, Image | Audio | File)
+        if isinstance(part, Image | Audio | File) and takes(part)
     ]
     return {"functionResponse": answer | {"response": {"output": told}} | ({"parts": media} if media else {})}
 
 
 def takes(part: Part) -> bool:
-    return isinstance(part, Image | Audio | File)
+    return isinstance(part, Image | Audio | File) and part.media_type in _MEDIA
 
 
 def together(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:

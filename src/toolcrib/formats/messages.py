@@ -8,25 +8,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from toolcrib.formats import openai_responses
+from toolcrib.formats import anthropic, openai_responses
 from toolcrib.formats.plain import plain
 from toolcrib.formats.streamed import StreamedMessage
 
 _MAX_WRAPPED = 4
 """A response holds choices, a choice a message, a message its content."""
+_SPEAKERS = ("assistant", "model")
+"""Who a model is in a conversation."""
+_ANSWERS = ("function_call_output", "tool_search_output")
 
 
 def calls_of(message: Any) -> tuple[str, list[Mapping[str, Any]]]:
     """The format of a model's message and its calls, in order; ``("", [])`` if there is none in it."""
     if isinstance(message, StreamedMessage):
         message = message.message
+    stopped = None
     for _ in range(_MAX_WRAPPED):
         if isinstance(message, Sequence) and not isinstance(message, str | bytes):
-            blocks = _mappings(message)
-            found = _calls_among(blocks)
-            if found[1] or not blocks or blocks[-1].get("role") != "assistant":
-                return found
-            message = blocks[-1]  # a conversation, whose last message counts
+            speaker, calls = _calls_among(blocks := _mappings(message))
+            if stopped in anthropic.CUT_OFF and calls and calls[-1] is blocks[-1]:
+                calls[-1] = anthropic.cut_off(calls[-1])
+            if calls or not message:
+                return speaker, calls
+            last = plain(message[-1])  # of a conversation the last message counts
+            if last is None or last.get("role") not in _SPEAKERS:
+                return "", []
+            message = last
         body = plain(message)
         if body is None:
             break
@@ -34,7 +42,7 @@ def calls_of(message: Any) -> tuple[str, list[Mapping[str, Any]]]:
             return _calls_among([body])
         if isinstance(listed := body.get("tool_calls"), list | tuple) and listed:
             return "openai", _mappings(listed)  # whatever they look like: each waits for an answer under its id
-        message = _inside(body)
+        message, stopped = _inside(body), body.get("stop_reason")
     return "", []
 
 
@@ -49,7 +57,7 @@ def _inside(body: Mapping[str, Any]) -> Any:
         if isinstance(listed := body.get(responses), Sequence) and listed and not isinstance(listed, str):
             first = plain(listed[0]) or {}
             return first.get("message", first.get("content"))
-    for key in ("output", "parts", "content"):
+    for key in ("message", "output", "parts", "content"):
         if body.get(key):
             return body[key]
     return None
@@ -64,7 +72,13 @@ def _calls_among(blocks: list[Mapping[str, Any]]) -> tuple[str, list[Mapping[str
             first = first or its
             if its == first:
                 calls.append(block)
-    return first, calls
+    return first, _waiting(calls, blocks) if first == "openai-responses" else calls
+
+
+def _waiting(calls: list[Mapping[str, Any]], blocks: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Those without an answer among the items: in a conversation calls and answers stand side by side."""
+    answered = [block.get("call_id") for block in blocks if block.get("type") in _ANSWERS]
+    return [call for call in calls if call.get("call_id") not in answered] if answered else calls
 
 
 _BY_TYPE = {"tool_use": "anthropic", "function_call": "openai-responses", "tool_call": "openai"}

@@ -12,9 +12,9 @@ from toolcrib.core.spec import ToolSpec
 
 _DIGEST_LENGTH = 8
 SEARCH_TOOLS, CALL_TOOL = "search_tools", "call_tool"
+"""What our own search is called everywhere, and what runs the tools that it finds."""
 READ_RESULT = "read_result"
 """The tool that reads what a long result left out; like the two above it is ours."""
-"""What our own search is called everywhere, and what runs the tools that it finds."""
 
 
 @dataclass(frozen=True)

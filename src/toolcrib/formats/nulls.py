@@ -24,9 +24,14 @@ _MAX_STEPS = 200_000
 
 def holds_null(value: Any) -> bool:
     """Whether there is a null somewhere in an object or an array."""
-    for item in value.values() if type(value) is dict else value:
-        if item is None or (type(item) in _CONTAINERS and holds_null(item)):
-            return True
+    todo = [value]
+    while todo:
+        one = todo.pop()
+        for item in one.values() if type(one) is dict else one:
+            if item is None:
+                return True
+            if type(item) in _CONTAINERS:
+                todo.append(item)
     return False
 
 
@@ -37,7 +42,7 @@ def without_nulls(schema: Mapping[str, Any], arguments: dict[str, Any]) -> dict[
     root = with_pointers(schema)
     try:
         return cast(dict[str, Any], _Reading(root, arguments).clean([root], arguments))
-    except _TooMuchError:
+    except (_TooMuchError, RecursionError):
         return arguments
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,13 +13,18 @@ from toolcrib.core.schema_facts import followed, listed_values, named_types
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats import openai
 from toolcrib.formats.jsonable import copied
-from toolcrib.formats.provider import Asked, Loss, asked, part_text
+from toolcrib.formats.provider import IMAGES, Asked, Loss, asked, part_text
 
 NAMES = openai.NAMES
 SEARCH_TYPE = "tool_search_call"
 SEARCHED = "openai:tool_search"
 """What a ``tool_search_call``, which names nothing, is a call of. No tool can be called that."""
 _TITLE = "OpenAI Responses"
+_DOCUMENTS = re.compile(
+    r"text/.+|application/(pdf|json|xml|rtf|msword|vnd\.ms-(excel|powerpoint)"
+    r"|vnd\.openxmlformats-officedocument\..+|vnd\.oasis\.opendocument\.text)"
+)
+"""The kinds of files that it takes: texts and code, PDF, rich documents, presentations, spreadsheets."""
 
 
 def definition(spec: ToolSpec, name: str, losses: list[Loss], *, strict: bool = False) -> dict[str, Any]:
@@ -67,7 +73,9 @@ def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss
 
 
 def takes(part: Part) -> bool:
-    return isinstance(part, Image | File)
+    return (isinstance(part, Image) and part.media_type in IMAGES) or (
+        isinstance(part, File) and _DOCUMENTS.fullmatch(part.media_type) is not None
+    )
 
 
 def _search_output(call_id: str, result: ToolResult, losses: list[Loss]) -> dict[str, Any]:
@@ -83,9 +91,9 @@ def _search_output(call_id: str, result: ToolResult, losses: list[Loss]) -> dict
 
 def _item(part: Part, name: str, losses: list[Loss]) -> dict[str, Any]:
     match part:
-        case Image(data, media_type):
+        case Image(data, media_type) if takes(part):
             return {"type": "input_image", "image_url": _url(data, media_type)}
-        case File(data, media_type, filename):
+        case File(data, media_type, filename) if takes(part):
             return {"type": "input_file", "filename": filename or "file", "file_data": _url(data, media_type)}
     return {"type": "input_text", "text": part_text(part, name, losses, _TITLE)}
 

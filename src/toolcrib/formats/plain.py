@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
 def plain(thing: Any) -> Mapping[str, Any] | None:
-    """A message, a block or a call as a mapping; None if it is nothing of that kind."""
+    """A message, a block or a call as a mapping, in the words of its API; None if it is nothing of that kind."""
     if type(thing) is dict or isinstance(thing, Mapping):
         return thing
     if isinstance(thing, type | str | bytes | int | float | list | tuple | None):
         return None
-    try:
-        if callable(dump := getattr(thing, "model_dump", None)):
-            given = dump(exclude_none=True, warnings=False)
-        elif dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-            given = dataclasses.asdict(thing)
-        elif callable(dump := getattr(thing, "to_dict", None)):
-            given = dump()
-        else:
-            given = vars(thing)
-    except Exception:  # noqa: BLE001 - somebody else's object: what cannot be read is nothing that we know
-        return None
-    return given if isinstance(given, Mapping) else None
+    for read in _WAYS:
+        try:
+            given = read(thing)
+        except Exception:  # noqa: BLE001, S112 - somebody else's object: perhaps it can be read in another way
+            continue
+        if isinstance(given, Mapping):
+            return given
+    return None
+
+
+def _dumped(thing: Any) -> Any:
+    return thing.model_dump(by_alias=True, exclude_none=True, warnings=False)
+
+
+def _converted(thing: Any) -> Any:
+    return thing.to_dict()
+
+
+_WAYS: tuple[Callable[[Any], Any], ...] = (_dumped, dataclasses.asdict, _converted, vars)
+"""One after the other is tried: what an object does not offer raises."""

@@ -18,6 +18,8 @@ from toolcrib.formats.jsonable import copied
 
 MOST_CHARACTERS = 4_000_000
 """Of the arguments of one call that a model makes. A long book has a million."""
+IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+"""The kinds of images that OpenAI and Anthropic take; with any other they refuse the request."""
 _MOST_VALUES = 100_000
 _NOT_FINITE = re.compile("NaN|Infinity")
 

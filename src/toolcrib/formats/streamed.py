@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from toolcrib.core.json import read_json
+from toolcrib.formats import anthropic
 from toolcrib.formats.plain import plain
 
 Event = Mapping[str, Any]
@@ -37,10 +37,10 @@ class StreamedMessage:
 
     def add(self, event: Any) -> None:
         """One event or chunk of the stream, as the provider's SDK has it or as a dict. Others are let pass."""
-        body = plain(event)
+        body = plain(getattr(event, "chunk", event))  # OpenAI's own helper wraps its chunks
         if body is None:
             return
-        if isinstance(data := plain(body.get("data")), Mapping) and "choices" in data:  # Mistral wraps its chunks
+        if isinstance(data := plain(body.get("data")), Mapping) and "choices" in data:  # and so does Mistral
             body = data
         if self._pieces is None and (kind := _kind_of(body)) is not None:
             self._pieces = kind()
@@ -52,54 +52,115 @@ class StreamedMessage:
         return None if self._pieces is None else self._pieces.message
 
 
+class _Text(list[str]):
+    """A text of which more may come."""
+
+
+_SAID_ONCE = frozenset({"role", "type", "id", "format"})
+"""Texts that each piece may repeat; of all others a piece is a part."""
+
+
+def _grow(said: dict[str, Any], piece: Event) -> None:
+    """Adds to an object what is said next of it."""
+    for name, more in piece.items():
+        if more is not None:
+            said[name] = _longer(said.get(name), more, name)
+
+
+def _longer(before: Any, more: Any, name: str) -> Any:
+    if type(before) is list or isinstance(more, list | tuple):
+        return _with_entries(_entries(before), _entries(more))
+    if isinstance(more, Mapping):
+        _grow(grown := before if type(before) is dict else {}, more)
+        return grown
+    if not isinstance(more, str):
+        return more
+    if name in _SAID_ONCE:
+        return more or before
+    text = before if isinstance(before, _Text) else _Text([before] if isinstance(before, str) else ())
+    text.append(more)
+    return text
+
+
+def _entries(value: Any) -> list[Any]:
+    """A list as it is; text among Mistral's chunks of content is one of them."""
+    if isinstance(value, str | _Text):
+        return [{"type": "text", "text": value}] if "".join(value) else []
+    return list(value or ())
+
+
+def _with_entries(entries: list[Any], more: list[Any]) -> list[Any]:
+    for entry in more:
+        body = plain(entry)
+        if body is not None and entries and _goes_on(entries[-1], body):
+            _grow(entries[-1], body)
+        else:
+            entries.append(entry if body is None else _longer(None, body, ""))
+    return entries
+
+
+def _goes_on(last: Any, body: Event) -> bool:
+    if type(last) is not dict or last.get("type") != body.get("type"):
+        return False
+    return last.get("index") == body["index"] if "index" in body else body.get("type") in ("text", "thinking")
+
+
+def _joined(said: Any) -> Any:
+    """What was said, with its texts in one piece."""
+    if isinstance(said, _Text):
+        return "".join(said)
+    if type(said) is dict:
+        return {name: _joined(value) for name, value in said.items()}
+    return [_joined(entry) for entry in said] if type(said) is list else said
+
+
+def _first(answers: Any) -> Event:
+    """Of several answers to a request the first; the pieces of others name their own index."""
+    bodies = [plain(each) or {} for each in answers] if isinstance(answers, list | tuple) else []
+    return next((body for body in bodies if not body.get("index")), {})
+
+
 class _Chat:
-    """Chunks of OpenAI Chat Completions, OpenRouter and Mistral."""
+    """Chunks of OpenAI Chat Completions, of those who speak it too, and of Mistral.
+
+    Whatever comes is kept, also what is not OpenAI's: many want the reasoning of their models back.
+    """
 
     def __init__(self) -> None:
-        self._text: list[str] = []
+        self._said: dict[str, Any] = {"role": "assistant", "content": None}
         self._calls: list[dict[str, Any]] = []
         self._by_index: dict[Any, dict[str, Any]] = {}
 
     def add(self, event: Event) -> None:
-        choices = event.get("choices")
-        delta = (plain(choices[0]) or {}).get("delta") if choices else None
-        body = plain(delta) or {}
-        if isinstance(content := body.get("content"), str):
-            self._text.append(content)
-        for piece in body.get("tool_calls") or ():
-            self._add_call(plain(piece) or {})
+        delta = dict(plain(_first(event.get("choices")).get("delta")) or {})
+        for piece in delta.pop("tool_calls", None) or ():
+            self._add_call(dict(plain(piece) or {}))
+        delta.pop("index", None)
+        _grow(self._said, delta)
 
-    def _add_call(self, piece: Event) -> None:
-        function = plain(piece.get("function")) or {}
-        call = self._call_of(piece)
-        call["id"] = call["id"] or piece.get("id") or ""
-        call["name"] += function.get("name") or ""
-        arguments = function.get("arguments")
-        call["pieces"].append(arguments if isinstance(arguments, str | None) else json.dumps(arguments))
+    def _add_call(self, piece: dict[str, Any]) -> None:
+        call = self._call_of(piece.pop("index", None), piece.get("id"))
+        if function := dict(plain(piece.get("function")) or {}):
+            if not isinstance(arguments := function.get("arguments"), str | None):
+                function["arguments"] = json.dumps(arguments)
+            piece["function"] = function
+        _grow(call, piece)
 
-    def _call_of(self, piece: Event) -> dict[str, Any]:
+    def _call_of(self, index: Any, call_id: Any) -> dict[str, Any]:
         """The call that a piece goes on with: of its index, unless it brings an id of its own, or the last one."""
-        index, call_id = piece.get("index"), piece.get("id")
         known = self._by_index.get(index) if index is not None else self._calls[-1] if self._calls else None
         if known is not None and (not call_id or call_id == known["id"]):
             return known
-        call: dict[str, Any] = {"id": "", "name": "", "pieces": []}
+        call: dict[str, Any] = {"id": "", "type": "function", "function": {"name": _Text(), "arguments": _Text()}}
         self._calls.append(call)
         self._by_index[index] = call
         return call
 
     @property
     def message(self) -> dict[str, Any]:
-        said: dict[str, Any] = {"role": "assistant", "content": "".join(self._text) or None}
-        calls = [
-            {
-                "id": call["id"],
-                "type": "function",
-                "function": {"name": call["name"], "arguments": "".join(filter(None, call["pieces"]))},
-            }
-            for call in self._calls
-        ]
-        return said | {"tool_calls": calls} if calls else said
+        said: dict[str, Any] = _joined(self._said)
+        said["content"] = said["content"] or None
+        return said | {"tool_calls": _joined(self._calls)} if self._calls else said
 
 
 class _Responses:
@@ -122,40 +183,34 @@ class _Anthropic:
 
     def __init__(self) -> None:
         self._blocks: dict[int, dict[str, Any]] = {}
-        self._json: dict[int, list[str]] = {}
+        self._stopped: Any = None
 
     def add(self, event: Event) -> None:
-        index = event.get("index", 0)
+        index, delta = event.get("index", 0), plain(event.get("delta")) or {}
         match event.get("type"):
             case "content_block_start":
                 self._blocks[index] = dict(plain(event.get("content_block")) or {})
             case "content_block_delta" if index in self._blocks:
-                self._grow(index, plain(event.get("delta")) or {})
+                self._grow(self._blocks[index], delta)
+            case "message_delta":
+                self._stopped = delta.get("stop_reason")
 
-    def _grow(self, index: int, delta: Event) -> None:
-        block = self._blocks[index]
-        match delta.get("type"):
-            case "input_json_delta":
-                self._json.setdefault(index, []).append(delta.get("partial_json") or "")
-            case "text_delta" | "thinking_delta" | "signature_delta" as kind:
-                field = kind.removesuffix("_delta")
-                block[field] = (block.get(field) or "") + (delta.get(field) or "")
-            case "citations_delta":
-                block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
+    def _grow(self, block: dict[str, Any], delta: Event) -> None:
+        if "citation" in delta:
+            block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
+        else:
+            _grow(block, {name: more for name, more in delta.items() if name != "type"})
 
     @property
     def message(self) -> dict[str, Any]:
-        blocks = [self._whole(index, self._blocks[index]) for index in sorted(self._blocks)]
+        blocks = [self._whole(_joined(self._blocks[index])) for index in sorted(self._blocks)]
+        if self._stopped in anthropic.CUT_OFF and blocks and "input" in blocks[-1]:
+            blocks[-1] = anthropic.cut_off(blocks[-1])
         return {"role": "assistant", "content": blocks}
 
-    def _whole(self, index: int, block: dict[str, Any]) -> dict[str, Any]:
-        text = "".join(self._json.get(index, ()))
-        if not text:
-            return block
-        try:
-            return block | {"input": read_json(text)}
-        except ValueError:  # cut off: the call is answered with what is wrong with it
-            return block | {"input": text}
+    def _whole(self, block: dict[str, Any]) -> dict[str, Any]:
+        text = block.pop("partial_json", "")
+        return block | {"input": anthropic.input_of(text)} if text else block
 
 
 class _Gemini:
@@ -165,29 +220,29 @@ class _Gemini:
         self._parts: list[dict[str, Any]] = []
 
     def add(self, event: Event) -> None:
-        candidates = event.get("candidates")
-        content = plain((plain(candidates[0]) or {}).get("content")) if candidates else None
-        for part in (content or {}).get("parts") or ():
+        content = plain(_first(event.get("candidates")).get("content")) or {}
+        for part in content.get("parts") or ():
             self._add_part(dict(plain(part) or {}))
 
     def _add_part(self, part: dict[str, Any]) -> None:
         last = self._parts[-1] if self._parts else None
-        if last is not None and last.keys() == part.keys() == {"text"}:
-            last["text"] += part["text"]
+        if last is not None and last.keys() == part.keys() and part.keys() <= {"text", "thought"}:
+            _grow(last, part)
         elif part:
             self._parts.append(part)
 
     @property
     def message(self) -> dict[str, Any]:
-        return {"role": "model", "parts": self._parts}
+        return {"role": "model", "parts": _joined(self._parts)}
 
 
 def _kind_of(event: Event) -> type[_Pieces] | None:
-    kind = event.get("type")
     if "choices" in event:
         return _Chat
     if "candidates" in event:
         return _Gemini
-    if isinstance(kind, str):
-        return _Responses if kind.startswith("response.") else _Anthropic if kind.startswith("message_") else None
-    return None
+    if not isinstance(kind := event.get("type"), str):
+        return None
+    if kind.startswith("response."):
+        return _Responses
+    return _Anthropic if kind.startswith(("message_", "content_block_")) else None

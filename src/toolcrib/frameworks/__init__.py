@@ -6,25 +6,27 @@ when its framework is first asked for, and with it the framework's package.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING
 
 from toolcrib.core.errors import MissingDependencyError
 from toolcrib.core.tool import Tool
-from toolcrib.frameworks.offer import Execute, Offer, offers
+from toolcrib.frameworks.offer import Execute, Offer, offers, text_told
 
 if TYPE_CHECKING:
     from langchain_core.tools import StructuredTool
 
-__all__ = ["Execute", "Offer", "framework", "framework_of", "offers", "to_structured_tool"]
+__all__ = ["Execute", "Offer", "framework", "framework_of", "offers", "text_told", "to_structured_tool"]
 
 _PACKAGES = {
-    "langchain": "langchain-core",
-    "llama_index": "llama-index-core",
-    "openai_agents": "openai-agents",
-    "pydantic_ai": "pydantic-ai-slim",
+    "langchain": ("langchain-core", "langchain_core"),
+    "llama_index": ("llama-index-core", "llama_index"),
+    "openai_agents": ("openai-agents", "agents"),
+    "pydantic_ai": ("pydantic-ai-slim", "pydantic_ai"),
 }
+"""The package that is installed, and as what it is imported."""
 _KINDS = {
     ("langchain_core", "BaseTool"): "langchain",
     ("llama_index", "BaseTool"): "llama_index",
@@ -38,10 +40,9 @@ def framework(name: str) -> ModuleType:
     """The file of a framework; MissingDependencyError, with the extra that brings it, if it is not installed."""
     try:
         return import_module(f"toolcrib.frameworks.{name}")
-    except ModuleNotFoundError:
-        raise MissingDependencyError(_PACKAGES[name], extra=name.replace("_", "-")) from None
     except ImportError:
-        what = f"a {_PACKAGES[name]} as new as Toolcrib needs it"
+        package, module = _PACKAGES[name]
+        what = package if sys.modules.get(module) is None else f"a new enough {package}"
         raise MissingDependencyError(what, extra=name.replace("_", "-")) from None
 
 

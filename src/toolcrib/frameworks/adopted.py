@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
 
 from toolcrib.core.content import Audio, File, Image, Link, Part, media
+from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import InvalidArgumentsError, ToolValidationError
+from toolcrib.core.result import ToolResult
 from toolcrib.core.tool import Tool
 from toolcrib.define.decoding import complaints
 from toolcrib.define.function import running, ways_to_run
 from toolcrib.formats.provider import spec_from
+from toolcrib.frameworks.offer import Offer
 
 
 def adopted(
@@ -27,6 +31,21 @@ def adopted(
         raise ToolValidationError(f"tool {name!r} has no description; a model needs one to know when to call it")
     given = {"name": name, "description": description}
     spec = spec_from(given, parameters, **ways_to_run(call), **fields)
+    return running(spec, call, context_parameter="context", decode=_whole)
+
+
+def taken_back(offer: Offer, name: str, **fields: Any) -> Tool:
+    """A tool that a registry handed out, in a registry again: the rules of both hold, and its results are as they were.
+
+    Its deadline and the length of its results are seen to by the registry that it is from.
+    """
+
+    async def call(arguments: dict[str, Any], context: ToolContext) -> ToolResult:
+        heard = replace(offer, context=offer.context.heard_by(context.listener))
+        return await heard.call(arguments, context.call_id)
+
+    fields |= {"name": name, "timeout_seconds": None, "max_result_characters": None, **ways_to_run(call)}
+    spec = offer.spec.with_changes(parameters=offer.parameters, **fields)
     return running(spec, call, context_parameter="context", decode=_whole)
 
 

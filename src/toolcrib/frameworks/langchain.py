@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from toolcrib.calling.sync import run_sync
 from toolcrib.core.content import Audio, File, Image, Part, base64_of
@@ -25,7 +25,15 @@ from toolcrib.core.tool import Tool
 from toolcrib.formats.openai import text_of
 from toolcrib.formats.provider import part_text
 from toolcrib.formats.schemas import object_schema
-from toolcrib.frameworks.adopted import adopted, is_no_tool, part_of_base64, part_of_url, refused, wrong_arguments
+from toolcrib.frameworks.adopted import (
+    adopted,
+    is_no_tool,
+    part_of_base64,
+    part_of_url,
+    refused,
+    taken_back,
+    wrong_arguments,
+)
 from toolcrib.frameworks.offer import Execute, Offer, failure_text, media_of
 
 _NAME = "LangChain"
@@ -35,6 +43,9 @@ Answer = Callable[[Any, str | None], Coroutine[Any, Any, Any]]
 
 class ToolcribTool(StructuredTool):
     """Hands the arguments over as they came, for the tool checks them itself; they may have any name."""
+
+    offer: Any = Field(default=None, exclude=True, repr=False)
+    """The Offer that it was made of, if a registry handed it out."""
 
     def _to_args_and_kwargs(
         self, tool_input: str | dict[str, Any], tool_call_id: str | None
@@ -60,6 +71,7 @@ def export(offered: Callable[[], list[Offer]]) -> list[StructuredTool]:
             tags=list(offer.spec.tags) or None,
             return_direct=offer.spec.is_terminal,
             handle_tool_error=True,
+            offer=offer,
         )
         for offer in offered()
     ]
@@ -135,13 +147,14 @@ def adopt(tools: Iterable[Any]) -> list[Tool]:
 
 
 def _adopted(given: Any) -> Tool:
+    if isinstance(given, ToolcribTool) and given.offer is not None:
+        return taken_back(given.offer, given.name)
     if not isinstance(given, BaseTool):
         raise is_no_tool(given, _NAME, "put @tool of langchain_core.tools on a function")
     if wanted := _injected(given):
         raise refused(given.name, _NAME, f"wants {wanted} from a run of LangChain, which there is none of here")
     # What goes wrong is to be raised, not told as if it were the answer.
     raising = given.model_copy(update={"handle_tool_error": False, "handle_validation_error": False})
-    parameters = convert_to_openai_tool(given)["function"]["parameters"]
     runs_async = getattr(given, "coroutine", None) is not None or (
         type(given)._arun not in _SYNC  # noqa: SLF001 - nothing else tells whether it is one that waits
     )
@@ -149,11 +162,19 @@ def _adopted(given: Any) -> Tool:
     return adopted(
         given.name,
         given.description,
-        parameters,
+        _parameters(given),
         make(raising, given),
         tags=list(given.tags or ()),
         is_terminal=given.return_direct or None,
     )
+
+
+def _parameters(tool: BaseTool) -> dict[str, Any]:
+    """As models are told them. A schema that is no model's is all that checks them, so it stays as it is."""
+    if isinstance(tool.args_schema, dict):
+        return tool.args_schema
+    parameters: dict[str, Any] = convert_to_openai_tool(tool)["function"]["parameters"]
+    return parameters
 
 
 _SYNC = frozenset({BaseTool._arun, StructuredTool._arun})  # noqa: SLF001
@@ -172,7 +193,8 @@ def _awaiting(raising: BaseTool, given: BaseTool) -> Callable[..., Any]:
     async def call(arguments: dict[str, Any], context: ToolContext) -> Any:  # noqa: ARG001
         config = ensure_config()
         try:
-            return _value(await raising.arun(arguments, config=config, callbacks=config.get("callbacks")))
+            output = await raising.arun(arguments, config=config, callbacks=config.get("callbacks"))
+            return _value(output, given.name)
         except (ToolException, ValidationError) as error:
             raise _failure(error, given) from error
 
@@ -183,7 +205,8 @@ def _blocking(raising: BaseTool, given: BaseTool) -> Callable[..., Any]:
     def call(arguments: dict[str, Any], context: ToolContext) -> Any:  # noqa: ARG001
         config = ensure_config()
         try:
-            return _value(raising.run(arguments, config=config, callbacks=config.get("callbacks")))
+            output = raising.run(arguments, config=config, callbacks=config.get("callbacks"))
+            return _value(output, given.name)
         except (ToolException, ValidationError) as error:
             raise _failure(error, given) from error
 
@@ -192,15 +215,21 @@ def _blocking(raising: BaseTool, given: BaseTool) -> Callable[..., Any]:
 
 def _failure(error: ToolException | ValidationError, tool: BaseTool) -> Exception:
     if isinstance(error, ValidationError):
-        own = isinstance(tool.args_schema, type) and error.title == tool.args_schema.__name__
-        return wrong_arguments(tool.name, error) if own else error
+        return wrong_arguments(tool.name, error) if error.title == _title(tool.args_schema) else error
     flag = tool.handle_tool_error
     told = flag(error) if callable(flag) else flag if isinstance(flag, str) else str(error)
     return ToolFailedError(tool.name, as_text(told), cause_type=type(error).__name__)
 
 
-def _value(output: Any) -> Any:
+def _title(schema: Any) -> str | None:
+    """Under which pydantic complains of arguments, and not of something that the tool itself has checked."""
+    return (schema.model_config.get("title") or schema.__name__) if hasattr(schema, "model_config") else None
+
+
+def _value(output: Any, name: str) -> Any:
     content = output.content if isinstance(output, ToolMessage) else output
+    if isinstance(output, ToolMessage) and output.status == "error":
+        raise ToolFailedError(name, as_text(content))
     if isinstance(content, list) and any(isinstance(each, dict) and each.get("type") in _MEDIA for each in content):
         return [_part(each) for each in content]
     return content

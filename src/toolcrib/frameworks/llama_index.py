@@ -24,7 +24,7 @@ from toolcrib.core.schema import JsonSchema
 from toolcrib.core.tool import Tool
 from toolcrib.formats.openai import text_of
 from toolcrib.formats.provider import part_text
-from toolcrib.frameworks.adopted import adopted, is_no_tool, part_of, part_of_url, refused
+from toolcrib.frameworks.adopted import adopted, is_no_tool, part_of, part_of_url, refused, taken_back
 from toolcrib.frameworks.offer import Offer, failure_text, media_of
 
 _NAME = "LlamaIndex"
@@ -46,7 +46,7 @@ class ToolcribTool(FunctionTool):
     """A failure is its output, marked ``is_error``. Arguments are checked by the tool, once."""
 
     def __init__(self, offer: Offer) -> None:
-        self._offer = offer
+        self.offer = offer
         super().__init__(async_fn=self._by_name, metadata=_metadata(offer))
         self.requires_context, self.ctx_param_name = True, _CONTEXT
 
@@ -59,13 +59,13 @@ class ToolcribTool(FunctionTool):
 
     async def acall(self, /, *args: Any, **arguments: Any) -> ToolOutput:
         if args:
-            raise TypeError(f"tool {self._offer.name!r} takes its arguments by name")
+            raise TypeError(f"tool {self.offer.name!r} takes its arguments by name")
         context = arguments.pop(_CONTEXT, None)
         if isinstance(context, Context):
-            result = await self._offer.told(arguments, partial(_write, context, self._offer.name))
+            result = await self.offer.told(arguments, partial(_write, context, self.offer.name))
         else:
-            result = await self._offer.call(arguments)
-        return _output(self._offer, arguments, result)
+            result = await self.offer.call(arguments)
+        return _output(self.offer, arguments, result)
 
 
 def export(offered: Callable[[], list[Offer]]) -> list[FunctionTool]:
@@ -143,6 +143,8 @@ def _adopted(given: Any) -> Tool:
         raise is_no_tool(given, _NAME, "give its FunctionTool.from_defaults(function)")
     metadata = given.metadata
     name = metadata.get_name()
+    if isinstance(given, ToolcribTool):
+        return taken_back(given.offer, name)
     if isinstance(given, FunctionTool) and given.requires_context:
         raise refused(name, _NAME, "wants the context of a workflow, which there is none of here")
     try:
@@ -181,6 +183,8 @@ def _value(name: str, output: ToolOutput) -> Any:
     if any(not isinstance(block, TextBlock) for block in output.blocks):
         return [_part(block) for block in output.blocks]
     raw = output.raw_output
+    if output.content != ("" if raw == [] else str(raw)):
+        return output.content  # the tool, or its callback, has other words for models
     return raw if type(raw) in SIMPLE or isinstance(raw, list | BaseModel) else output.content
 
 

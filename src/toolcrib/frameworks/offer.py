@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from toolcrib.calling.streaming import stream
 from toolcrib.core.content import Audio, File, Image, Link, Part, parts_of
@@ -18,7 +18,8 @@ from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.formats.naming import exported_names
 from toolcrib.formats.nulls import without_nulls
-from toolcrib.formats.openai import FORBIDDEN_AT_THE_TOP, NAMES, short_description
+from toolcrib.formats.openai import FORBIDDEN_AT_THE_TOP, NAMES, short_description, text_of
+from toolcrib.formats.provider import part_text
 from toolcrib.formats.schemas import object_schema
 
 Run = Callable[[str, Mapping[str, Any], ToolContext], Coroutine[Any, Any, ToolResult]]
@@ -27,7 +28,7 @@ Execute = Callable[[dict[str, Any]], Coroutine[Any, Any, Any]]
 """Runs one tool. What it returns may be a ToolResult."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)  # frameworks show what they hold, and a context may hold secrets
 class Offer:
     spec: ToolSpec
     name: str
@@ -61,6 +62,10 @@ class Offer:
         assert result is not None
         return result
 
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Self:
+        """It stands for a tool that lives; a copy of who holds it stands for the same."""
+        return self
+
     def _given(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         return without_nulls(self.spec.parameters, arguments) if type(arguments) is dict else arguments
 
@@ -86,5 +91,16 @@ def media_of(result: ToolResult) -> tuple[Part, ...]:
 
 def failure_text(result: ToolResult) -> str:
     """What a model is told of a call that failed, in a framework that has a place for text alone."""
-    hint = " Trying again may help." if result.metadata.get("retryable") else ""
-    return f"{result.error or 'the tool failed'} ({result.error_code or 'tool_failed'}).{hint}"
+    way_out = result.way_out or ("Trying again may help." if result.metadata.get("retryable") else "")
+    error = (result.error or "the tool failed").rstrip(".")
+    return f"{error} ({result.error_code or 'tool_failed'}). {way_out}".rstrip()
+
+
+def text_told(result: ToolResult, name: str) -> str:
+    """What a model reads as text, whichever framework it is told by: not the images, audio and files."""
+    if not result.success:
+        return failure_text(result)
+    if parts := media_of(result):
+        words = [part for part in parts if not isinstance(part, Image | Audio | File)]
+        return "\n".join(part_text(part, name, [], "") for part in words)
+    return text_of(result, name, [], "")

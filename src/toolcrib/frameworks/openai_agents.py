@@ -5,14 +5,15 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from inspect import isawaitable
-from typing import Any
+from typing import Any, NoReturn
 
 from agents import FunctionTool, ModelBehaviorError, ToolOutputFileContent, ToolOutputImage, ToolOutputText
 from agents.exceptions import UserError
 from agents.strict_schema import ensure_strict_json_schema
-from agents.tool import set_function_tool_failure_error_function
+from agents.tool import ValidToolOutputPydanticModelsTypeAdapter, set_function_tool_failure_error_function
 from agents.tool_context import ToolContext as TheirContext
 from agents.usage import Usage
 from pydantic import ValidationError
@@ -20,14 +21,22 @@ from pydantic import ValidationError
 from toolcrib.core.content import File, Image, Part, base64_of
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import InvalidArgumentsError, ToolcribError, ToolFailedError
-from toolcrib.core.result import ToolResult
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.schema import JsonSchema
+from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.formats.jsonable import copied
 from toolcrib.formats.openai import text_of
 from toolcrib.formats.provider import Asked, arguments_of, part_text
-from toolcrib.frameworks.adopted import adopted, is_no_tool, part_of_base64, part_of_url, refused, wrong_arguments
+from toolcrib.frameworks.adopted import (
+    adopted,
+    is_no_tool,
+    part_of_base64,
+    part_of_url,
+    refused,
+    taken_back,
+    wrong_arguments,
+)
 from toolcrib.frameworks.offer import Offer, failure_text, media_of
 
 _NAME = "the OpenAI Agents SDK"
@@ -48,17 +57,25 @@ def export(offered: Callable[[], list[Offer]]) -> list[FunctionTool]:
 
 
 async def _invoke(offer: Offer, ctx: TheirContext[Any], arguments: str) -> Any:
-    try:
-        given = arguments_of(Asked(offer.name, arguments, ctx.tool_call_id), "OpenAI")
-    except ToolcribError as error:
-        return failure_text(ToolResult.of_error(error))
-    result = await offer.call(given, ctx.tool_call_id)
+    result = await offer.call(_read(offer, arguments), ctx.tool_call_id)
     if not result.success:
         return failure_text(result)
     name = offer.spec.name
     if parts := media_of(result):
         return [_output(part, name) for part in parts]
     return text_of(result, name, [], _NAME)
+
+
+def _read(offer: Offer, arguments: str) -> Any:
+    """What cannot be read is a call all the same: it is counted, and refused with the reason."""
+    try:
+        return arguments_of(Asked(offer.name, arguments, ""), "OpenAI")
+    except ToolcribError as error:
+        return partial(_refuse, error)
+
+
+def _refuse(error: ToolcribError, spec: ToolSpec) -> NoReturn:  # noqa: ARG001 - which tool it is, the error says
+    raise error
 
 
 def _output(part: Part, name: str) -> Any:
@@ -113,6 +130,9 @@ def _adopted(given: Any, run_context: Any) -> Tool:
         raise refused(name, _NAME, "has guardrails, which only a run of the SDK keeps")
     if given.is_enabled is not True:
         raise refused(name, _NAME, "is enabled by a run of the SDK, or not at all")
+    asks = {"safety_level": SafetyLevel.DANGEROUS} if given.needs_approval else {}
+    if (offer := _offer_of(given)) is not None:
+        return taken_back(offer, name, **asks)
     raising = copy.copy(given)
     set_function_tool_failure_error_function(raising, _raising(given))
 
@@ -128,14 +148,27 @@ def _adopted(given: Any, run_context: Any) -> Tool:
         try:
             return _value(await raising.on_invoke_tool(ctx, text))
         except ModelBehaviorError as error:
+            if not _is_of_arguments(error, name):
+                raise
             if isinstance(error.__cause__, ValidationError):
                 raise wrong_arguments(name, error.__cause__) from error
-            raise InvalidArgumentsError(str(error), tool=name) from error
+            # The SDK keeps the reason to itself, unless it may log what tools are given.
+            raise InvalidArgumentsError(f"the arguments of tool {name!r} are not what it takes", tool=name) from error
 
-    asks = {"safety_level": SafetyLevel.DANGEROUS} if given.needs_approval else {}
     return adopted(
         name, given.description, given.params_json_schema, call, timeout_seconds=given.timeout_seconds, **asks
     )
+
+
+def _offer_of(tool: FunctionTool) -> Offer | None:
+    """What ``export`` made the tool of."""
+    invoke = tool.on_invoke_tool
+    return invoke.args[0] if isinstance(invoke, partial) and invoke.func is _invoke else None
+
+
+def _is_of_arguments(error: Exception, tool: str) -> bool:
+    """Whether it complains of the tool's arguments, and not of the model of an agent that the tool runs."""
+    return isinstance(error, ModelBehaviorError) and str(error).startswith(f"Invalid JSON input for tool {tool}")
 
 
 def _raising(tool: FunctionTool) -> Callable[..., Any] | None:
@@ -145,7 +178,7 @@ def _raising(tool: FunctionTool) -> Callable[..., Any] | None:
     tell = tool._failure_error_function  # noqa: SLF001 - no public name tells it
 
     async def tells(ctx: Any, error: Exception) -> str:
-        if isinstance(error, ModelBehaviorError):
+        if _is_of_arguments(error, tool.name):
             raise error
         told = tell(ctx, error)
         raise ToolFailedError(tool.name, str(await told if isawaitable(told) else told)) from error
@@ -160,6 +193,9 @@ def _value(output: Any) -> Any:
 
 
 def _part(value: Any) -> Any:
+    if isinstance(value, dict) and "type" in value:
+        with suppress(ValidationError):  # the SDK takes its own types as objects too
+            value = ValidToolOutputPydanticModelsTypeAdapter.validate_python(value)
     match value:
         case ToolOutputText(text=text):
             return text

@@ -2,37 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from inspect import isawaitable
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_ai import BinaryContent, CustomEvent, FunctionToolset, ModelRetry, RunContext, ToolFailed
+from pydantic_ai import (
+    ApprovalRequired,
+    BinaryContent,
+    CallDeferred,
+    CustomEvent,
+    FunctionToolset,
+    ModelRetry,
+    RunContext,
+    ToolFailed,
+    UserError,
+)
 from pydantic_ai import Tool as TheirTool
-from pydantic_ai.messages import FileUrl, ModelMessage, ModelResponse, ToolReturn
+from pydantic_ai.messages import CachePoint, FileUrl, ModelMessage, ModelResponse, TextContent, ToolReturn
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
-from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
+from pydantic_ai.toolsets import (
+    AbstractToolset,
+    ApprovalRequiredToolset,
+    CombinedToolset,
+    ToolsetTool,
+    WrapperToolset,
+)
 from pydantic_ai.usage import RunUsage
 from pydantic_core import SchemaValidator, core_schema
 
 from toolcrib.calling.sync import run_sync
 from toolcrib.core.content import Audio, File, Image, Link, Part
 from toolcrib.core.context import ToolContext
-from toolcrib.core.errors import InvalidArgumentsError, ToolFailedError, ToolValidationError
+from toolcrib.core.errors import ApprovalRequiredError, InvalidArgumentsError, ToolFailedError, ToolValidationError
 from toolcrib.core.json import as_json
 from toolcrib.core.progress import ToolEvent
 from toolcrib.core.result import ToolResult
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.tool import Tool
 from toolcrib.formats.provider import part_text
-from toolcrib.frameworks.adopted import adopted, is_no_tool, part_of, refused, wrong_arguments
+from toolcrib.frameworks.adopted import adopted, is_no_tool, part_of, refused, taken_back, wrong_arguments
 from toolcrib.frameworks.offer import Offer, failure_text, media_of
 
 _NAME = "pydantic-ai"
+_ELSEWHERE = "is run by somebody else, outside of the agent"
 _ANY_OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema()))
 
 
@@ -50,7 +69,7 @@ class ToolcribToolset(AbstractToolset[Any]):
     """Asks the registry for its tools at each step. Arguments are checked by the tool, once."""
 
     def __init__(self, offered: Callable[[], list[Offer]], id: str | None) -> None:
-        self._offered = offered
+        self.offered = offered
         self._id = id
 
     @property
@@ -58,7 +77,7 @@ class ToolcribToolset(AbstractToolset[Any]):
         return self._id
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        return {offer.name: _OfferedTool.of(offer, self, ctx.max_retries) for offer in self._offered()}
+        return {offer.name: _OfferedTool.of(offer, self, ctx.max_retries) for offer in self.offered()}
 
     async def call_tool(
         self,
@@ -100,9 +119,9 @@ def export(offered: Callable[[], list[Offer]], id: str | None = None) -> Toolcri
 
 
 async def _emit(ctx: RunContext[Any], event: ToolEvent) -> None:
-    await ctx.emit(
-        ToolProgressEvent(kind=event.kind, fraction=event.fraction, message=event.message, item=as_json(event.item))
-    )
+    told = ToolProgressEvent(kind=event.kind, fraction=event.fraction, message=event.message, item=as_json(event.item))
+    with suppress(UserError):  # nobody can listen: the call is made outside of a run
+        await ctx.emit(told)
 
 
 def _content(result: ToolResult, name: str) -> Any:
@@ -120,10 +139,8 @@ def _given(part: Part, name: str) -> Any:
 # The other way
 
 
-def adopt(things: Any, deps: Any = None) -> list[Tool]:
+def adopt(things: Iterable[Any], deps: Any = None) -> list[Tool]:
     """``deps`` are those of the context that each call gets; a model or a history it has none."""
-    if isinstance(things, AbstractToolset):
-        return _adopted(things, deps)
     tools, toolsets = [], []
     for each in things:
         if isinstance(each, AbstractToolset):
@@ -140,27 +157,55 @@ def adopt(things: Any, deps: Any = None) -> list[Tool]:
 
 
 def _adopted(toolset: AbstractToolset[Any], deps: Any) -> list[Tool]:
-    return [_tool(toolset, each.tool_def, deps) for each in run_sync(_tools(toolset, deps)).values()]
+    if isinstance(toolset, ToolcribToolset):
+        return [taken_back(offer, offer.name) for offer in toolset.offered()]
+    toolset.apply(_refuse_if_open)
+    asks = _asks_for_approval(toolset)
+    tools = run_sync(_tools(toolset, deps)).values()
+    return [_tool(toolset, each.tool_def, deps, asks or each.tool_def.kind == "unapproved") for each in tools]
+
+
+def _refuse_if_open(toolset: AbstractToolset[Any]) -> None:
+    if getattr(toolset, "is_running", False):
+        raise ToolValidationError(
+            f"{_NAME}'s {toolset.label:.60} is open, so that its connection belongs to who opened it; "
+            "add it first and open it then, or leave that to its calls"
+        )
+
+
+def _asks_for_approval(toolset: AbstractToolset[Any]) -> bool:
+    """Whether it is told to, or one of those that it is made of."""
+    if isinstance(toolset, WrapperToolset):
+        return isinstance(toolset, ApprovalRequiredToolset) or _asks_for_approval(toolset.wrapped)
+    return isinstance(toolset, CombinedToolset) and any(map(_asks_for_approval, toolset.toolsets))
 
 
 async def _tools(toolset: AbstractToolset[Any], deps: Any) -> dict[str, ToolsetTool[Any]]:
-    async with toolset:
-        return await toolset.get_tools(_context(deps))
+    ctx = _context(deps)
+    async with _in_a_step(toolset, ctx) as there:
+        return await there.get_tools(ctx)
 
 
-def _tool(toolset: AbstractToolset[Any], definition: ToolDefinition, deps: Any) -> Tool:
+@asynccontextmanager
+async def _in_a_step(toolset: AbstractToolset[Any], ctx: RunContext[Any]) -> AsyncIterator[AbstractToolset[Any]]:
+    """The toolset as a step of an agent's run has it: some are only made for one."""
+    async with await toolset.for_run(ctx) as there:
+        yield await there.for_run_step(ctx)
+
+
+def _tool(toolset: AbstractToolset[Any], definition: ToolDefinition, deps: Any, asks: bool) -> Tool:
     name = definition.name
     if definition.kind == "external":
-        raise refused(name, _NAME, "is run by somebody else, outside of the agent")
+        raise refused(name, _NAME, _ELSEWHERE)
 
     async def call(arguments: dict[str, Any], context: ToolContext) -> Any:
-        ctx = _context(deps, name, context.call_id)
-        async with toolset:
-            tool = (await toolset.get_tools(ctx)).get(name)
+        ctx = _context(deps, name, context.call_id, approved=asks)  # who asks is dangerous here, and was approved
+        async with _in_a_step(toolset, ctx) as there:
+            tool = (await there.get_tools(ctx)).get(name)
             if tool is None:
                 raise ToolFailedError(name, "its toolset does not offer it now")
             try:
-                checked = tool.args_validator.validate_python(arguments)
+                checked = tool.args_validator.validate_json(json.dumps(arguments))
             except ValidationError as error:
                 raise wrong_arguments(name, error) from error
             try:
@@ -168,31 +213,35 @@ def _tool(toolset: AbstractToolset[Any], definition: ToolDefinition, deps: Any) 
                     checking = tool.args_validator_func(ctx, **checked)
                     if isawaitable(checking):
                         await checking
-                return _value(await toolset.call_tool(name, checked, ctx, tool))
-            except ModelRetry as error:
-                return _failed(name, error.message, retryable=True)
-            except ToolFailed as error:
-                return _failed(name, error.message)
+                return _value(await there.call_tool(name, checked, ctx, tool))
+            except (ModelRetry, ToolFailed) as error:
+                return _failed(name, error)
+            except ApprovalRequired as error:
+                raise ApprovalRequiredError(
+                    f"tool {name!r} wants this call to be approved, and nobody was asked: add its toolset to the "
+                    "registry with approval_required()"
+                ) from error
+            except CallDeferred as error:
+                raise ToolFailedError(name, f"it {_ELSEWHERE}") from error
 
-    asks = {"safety_level": SafetyLevel.DANGEROUS} if definition.kind == "unapproved" else {}
     return adopted(
         name,
         definition.description,
         definition.parameters_json_schema,
         call,
         timeout_seconds=definition.timeout,
-        **asks,
+        safety_level=SafetyLevel.DANGEROUS if asks else None,
     )
 
 
-def _context(deps: Any, name: str | None = None, call_id: str = "") -> RunContext[Any]:
+def _context(deps: Any, name: str | None = None, call_id: str = "", *, approved: bool = False) -> RunContext[Any]:
     return RunContext(
         deps=deps,
         model=_NoModel(),
         usage=RunUsage(),
         tool_name=name,
         tool_call_id=call_id or None,
-        tool_call_approved=name is not None,
+        tool_call_approved=approved,
     )
 
 
@@ -216,15 +265,16 @@ class _NoModel(Model):
         raise NotImplementedError("a tool that runs in a registry has no model to ask")
 
 
-def _failed(name: str, reason: str, *, retryable: bool = False) -> ToolResult:
-    error = ToolFailedError(name, reason)
-    return ToolResult.failure_result(error.message, error.code, retryable=retryable)
+def _failed(name: str, error: ModelRetry | ToolFailed) -> ToolResult:
+    failure = ToolFailedError(name, error.message)
+    return ToolResult.failure_result(failure.message, failure.code, retryable=isinstance(error, ModelRetry))
 
 
 def _value(output: Any) -> Any:
     if isinstance(output, ToolReturn):
         more = [output.content] if isinstance(output.content, str) else output.content or []
-        output = [output.return_value, *more] if more else output.return_value
+        said = [each for each in more if not isinstance(each, CachePoint)]
+        output = [output.return_value, *said] if said else output.return_value
     if isinstance(output, list | tuple):
         return [_part(each) for each in output]
     return _part(output)
@@ -233,6 +283,8 @@ def _value(output: Any) -> Any:
 def _part(value: Any) -> Any:
     if isinstance(value, BinaryContent):
         return part_of(value.data, value.media_type)
+    if isinstance(value, TextContent):
+        return value.content
     return Link(value.url) if isinstance(value, FileUrl) else value
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -11,7 +12,7 @@ from typing import Any
 from toolcrib.calling.call import Calls
 from toolcrib.calling.usage import UNKNOWN
 from toolcrib.core.context import ToolContext
-from toolcrib.core.errors import InvalidArgumentsError, ToolcribError, ToolFailedError
+from toolcrib.core.errors import UNEXPECTED, InvalidArgumentsError, ToolcribError, ToolFailedError
 from toolcrib.core.result import ToolResult
 from toolcrib.core.tool import Tool
 from toolcrib.formats import Asked, read_call, tool_called
@@ -19,6 +20,8 @@ from toolcrib.formats.nulls import holds_null, without_nulls
 from toolcrib.formats.provider import arguments_of
 from toolcrib.formats.table import format_named, provider_named
 from toolcrib.registry.large_results import LargeResults
+
+_log = logging.getLogger("toolcrib")
 
 Execute = Callable[[str, Mapping[str, Any], ToolContext], Coroutine[Any, Any, ToolResult]]
 Answered = Callable[[Iterable[str], Iterable[dict[str, Any]]], None]
@@ -101,9 +104,12 @@ class Conversation:
                     result = await execute(name, arguments, own)
                     if large is not None:
                         result = large.shortened(result, tools, context, self._provider.takes)
+                    answers[place] = render(asked[2], result, asked[0], [])
                 except ToolcribError as error:
-                    result = self._refused(asked, error)
-                answers[place] = render(asked[2], result, asked[0], [])
+                    answers[place] = render(asked[2], self._refused(asked, error), asked[0], [])
+                except Exception as error:  # noqa: BLE001 - what breaks here costs the other calls no answer
+                    _log.error("the call of tool %r broke", asked.exported_name, exc_info=error)
+                    answers[place] = render(asked[2], ToolResult.of_error(UNEXPECTED), asked[0], [])
 
         async with asyncio.TaskGroup() as group:
             await work(group)

@@ -6,18 +6,19 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from toolcrib.calling.usage import UNKNOWN
 from toolcrib.core.context import NO_CONTEXT, ToolContext
 from toolcrib.core.result import ToolResult
 from toolcrib.core.tool import Tool
 from toolcrib.define import as_tools
-from toolcrib.frameworks import Offer, framework, framework_of, offers
+from toolcrib.frameworks import Offer, framework, framework_of, offers, text_told
+from toolcrib.registry.usage import TokenCounts
 
 if TYPE_CHECKING:
     from agents import FunctionTool as AgentsTool
     from langchain_core.tools import BaseTool as LangChainTool
     from langchain_core.tools import StructuredTool
     from llama_index.core.tools import BaseTool as LlamaIndexTool
-    from llama_index.core.tools import FunctionTool as LlamaIndexFunctionTool
     from pydantic_ai import Tool as PydanticTool
     from pydantic_ai.toolsets import AbstractToolset
 
@@ -27,6 +28,9 @@ class Frameworks:
 
     The tools that are handed out run with ``context``, and with the id under which the model called.
     """
+
+    _tokens: TokenCounts
+    _tools: dict[str, Tool]
 
     if TYPE_CHECKING:
 
@@ -55,12 +59,18 @@ class Frameworks:
         """
         return self._exported("pydantic_ai", "pydantic-ai", context, id=id)  # type: ignore[no-any-return]
 
-    def to_openai_agents(self, *, context: ToolContext = NO_CONTEXT) -> list[AgentsTool]:
-        """The tools that there are now, as FunctionTools of OpenAI's Agents SDK. Needs the extra ``openai-agents``."""
+    def to_openai_agents(self, *, context: ToolContext = NO_CONTEXT) -> list[Any]:
+        """The tools that there are now, as FunctionTools of OpenAI's Agents SDK. Needs the extra ``openai-agents``.
+
+        Typed as ``Any``, for its agents want a list of tools of every kind, and a list of one kind is none.
+        """
         return self._exported("openai_agents", "the OpenAI Agents SDK", context)  # type: ignore[no-any-return]
 
-    def to_llama_index(self, *, context: ToolContext = NO_CONTEXT) -> list[LlamaIndexFunctionTool]:
-        """The tools that there are now, as LlamaIndex's FunctionTools. Needs the extra ``llama-index``."""
+    def to_llama_index(self, *, context: ToolContext = NO_CONTEXT) -> list[Any]:
+        """The tools that there are now, as LlamaIndex's FunctionTools. Needs the extra ``llama-index``.
+
+        Typed as ``Any``, for its agents want a list of tools and functions, and a list of tools is none.
+        """
         return self._exported("llama_index", "LlamaIndex", context)  # type: ignore[no-any-return]
 
     def _exported(self, name: str, title: str, context: ToolContext, **options: Any) -> Any:
@@ -70,10 +80,10 @@ class Frameworks:
     def _offers(self, title: str, context: ToolContext) -> list[Offer]:
         return offers(self.get_all(), self._run_offered, title, context)
 
-    def _run_offered(
-        self, name: str, arguments: Mapping[str, Any], context: ToolContext
-    ) -> Coroutine[Any, Any, ToolResult]:
-        return self._execute_for_model(name, arguments, context)
+    async def _run_offered(self, name: str, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        result = await self._execute_for_model(name, arguments, context)
+        self._tokens.answered([name if name in self._tools else UNKNOWN], [{"content": text_told(result, name)}])
+        return result
 
     # In: all of them are added, or none
 
@@ -106,6 +116,8 @@ class Frameworks:
         return tools[0]
 
     def _adopt(self, name: str, theirs: Any, **options: Any) -> list[Tool]:
+        if framework_of(theirs) is not None or not isinstance(theirs, Iterable):
+            theirs = [theirs]  # one is meant, also if it can be iterated, as LangChain's can
         tools: list[Tool] = framework(name).adopt(theirs, **options)
         self._add(tools)
         return tools

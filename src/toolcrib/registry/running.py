@@ -15,7 +15,7 @@ from toolcrib.calling.observing import Observer
 from toolcrib.calling.streaming import stream
 from toolcrib.calling.sync import run_sync
 from toolcrib.core.context import NO_CONTEXT, ToolContext
-from toolcrib.core.errors import ToolcribError
+from toolcrib.core.errors import ToolcribError, ToolValidationError, shown
 from toolcrib.core.progress import ToolEvent
 from toolcrib.core.result import ToolResult
 from toolcrib.core.safety import SafetyLevel
@@ -159,8 +159,11 @@ class Running:
 
         ``message`` is what the model said, as an object of its provider's SDK or a dict; which provider's it is, its
         shape tells. ``at_once`` calls run at the same time, each with its own deadline. What comes back is appended to
-        the conversation: the answers in the order of the calls, nothing if there were none. Never raises.
+        the conversation: the answers in the order of the calls, nothing if there were none. Never raises, whatever the
+        model said.
         """
+        if type(at_once) is not int or at_once < 1:
+            raise ToolValidationError(f"at_once must be a whole number above 0, not {shown(at_once)}")
         speaker, calls = calls_of(message)
         if not calls:
             return []

@@ -29,7 +29,7 @@ class ScriptedCall:
 
     @property
     def value(self) -> Any:
-        """The arguments where a provider sends an object; words that are none stay text, as in a stream cut short."""
+        """The arguments where a provider sends an object; words that are none go through as text."""
         if not isinstance(self.arguments, str):
             return json.loads(self.text)
         try:

@@ -16,8 +16,11 @@ IMPORTED_AS = {
     "google-re2": "re2",
     "graphql-core": "graphql",
     "langchain-core": "langchain_core",
+    "llama-index-core": "llama_index",
+    "openai-agents": "agents",
     "opentelemetry-api": "opentelemetry",
     "prometheus-client": "prometheus_client",
+    "pydantic-ai-slim": "pydantic_ai",
     "pyjwt": "jwt",
     "python-multipart": "python_multipart",
 }

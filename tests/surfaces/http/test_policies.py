@@ -141,7 +141,7 @@ async def test_mcp_lists_what_may_be_read(serve: Serve, settings: Settings) -> N
         spec = ToolSpec(name=name, description="x", tags=tags, binding=binding)
         system_of(client).catalogue.publish(spec, principal="ada")
     listed = await rpc(client, "tools/list")
-    assert [tool["name"] for tool in listed["result"]["tools"]] == ["other"]
+    assert [tool["name"] for tool in listed["result"]["tools"]] == ["other", "read_result"]
 
 
 @pytest.mark.parametrize("door", ["rest", "mcp"])

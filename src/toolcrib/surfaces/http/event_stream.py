@@ -12,32 +12,16 @@ from starlette.types import Receive, Scope, Send
 
 from toolcrib.core.progress import ToolEvent
 from toolcrib.core.result import ToolResult
+from toolcrib.surfaces.http.accepting import EVENTS
 from toolcrib.surfaces.http.departures import while_connected
 from toolcrib.surfaces.http.errors import RequestError
 from toolcrib.surfaces.http.problems import json_bytes
 
-MEDIA_TYPE = "text/event-stream"
 QUIET_SECONDS = 15.0
 """So long nothing is said before a comment is: what stands between may close a connection on which nothing comes."""
 SLOW_SECONDS = 60.0
 """So long a client may take nothing of what it is sent."""
 _HEADERS = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
-
-
-def accepts_events(scope: Scope) -> bool:
-    """Whether the client names events among what it takes; ``*/*`` does not."""
-    return MEDIA_TYPE in _accepted(scope)
-
-
-def prefers_events(scope: Scope) -> bool:
-    """Whether it names them, and not after JSON."""
-    accepted = _accepted(scope)
-    return MEDIA_TYPE in accepted and "application/json" not in accepted[: accepted.index(MEDIA_TYPE)]
-
-
-def _accepted(scope: Scope) -> list[str]:
-    named = b",".join(value for name, value in scope["headers"] if name == b"accept").decode("latin-1")
-    return [kind.partition(";")[0].strip().lower() for kind in named.split(",")]
 
 
 def event_text(event: ToolEvent) -> bytes:
@@ -54,7 +38,7 @@ class EventStream(Response):
     def __init__(
         self, events: AsyncGenerator[ToolEvent, None], ended: Callable[[ToolResult], None] = lambda _: None
     ) -> None:
-        super().__init__(status_code=200, headers=_HEADERS, media_type=MEDIA_TYPE)
+        super().__init__(status_code=200, headers=_HEADERS, media_type=EVENTS)
         del self.headers["content-length"]
         self._events = events
         self._ended = ended

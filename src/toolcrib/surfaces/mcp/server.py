@@ -13,9 +13,9 @@ from toolcrib.core.errors import MissingDependencyError, ToolcribError
 from toolcrib.core.roles import NOBODY, Principal
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats import handover
+from toolcrib.surfaces.http.accepting import accepts_events
 from toolcrib.surfaces.http.departures import while_connected
 from toolcrib.surfaces.http.errors import MethodNotAllowedError, RequestError
-from toolcrib.surfaces.http.event_stream import accepts_events
 from toolcrib.surfaces.http.gate import PRINCIPAL
 from toolcrib.surfaces.mcp.reporting import reporting
 from toolcrib.surfaces.mcp.toolbox import Toolbox

@@ -17,11 +17,12 @@ from toolcrib.core.result import ToolResult
 from toolcrib.core.roles import Role
 from toolcrib.core.tool import Runner, Tool
 from toolcrib.surfaces.http import parameters
+from toolcrib.surfaces.http.accepting import EVENTS, prefers_events
 from toolcrib.surfaces.http.bodies import read_object
 from toolcrib.surfaces.http.departures import while_connected
 from toolcrib.surfaces.http.endpoints import TOOL_ID, Answered, Body, Endpoint, ref, under
 from toolcrib.surfaces.http.errors import RequestError
-from toolcrib.surfaces.http.event_stream import MEDIA_TYPE, EventStream, prefers_events
+from toolcrib.surfaces.http.event_stream import EventStream
 from toolcrib.surfaces.http.problems import json_answer
 from toolcrib.surfaces.rest.service import Service
 
@@ -113,7 +114,7 @@ ENDPOINTS = (
             200: Answered(
                 "The tool was run; `success` says what came of it.",
                 ref("ToolResult"),
-                also={MEDIA_TYPE: {"type": "string", "description": "Events, each a ToolEvent as JSON."}},
+                also={EVENTS: {"type": "string", "description": "Events, each a ToolEvent as JSON."}},
             ),
             **_REFUSED_RUNS,
         },

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolcrib.core.errors import MissingDependencyError
+from toolcrib.formats.anthropic import input_of
 from toolcrib.formats.plain import plain
 from toolcrib.testing.script import Turn
 from toolcrib.testing.shapes import Answer, in_pieces
@@ -22,7 +23,9 @@ def message(turn: Turn) -> dict[str, Any]:
     content: list[dict[str, Any]] = []
     if turn.text or not turn.calls:
         content.append({"type": "text", "text": turn.text})
-    content += [{"type": "tool_use", "id": each.call_id, "name": each.name, "input": each.value} for each in turn.calls]
+    content += [
+        {"type": "tool_use", "id": each.call_id, "name": each.name, "input": input_of(each.text)} for each in turn.calls
+    ]
     return {"role": "assistant", "content": content}
 
 
