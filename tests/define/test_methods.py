@@ -147,6 +147,19 @@ def test_an_override_without_tool_is_no_tool() -> None:
     assert "read" not in [each.name for each in ToolRegistry().register(Silent("/"))]
 
 
+async def test_two_objects_of_a_class_need_other_names() -> None:
+    one, other = Files("/x"), Files("/y")
+    registry = ToolRegistry([one])
+    with pytest.raises(
+        ToolExistsError, match=r"'read' exists already; give one another name, as tool\(name='\.\.\.'\)"
+    ):
+        registry.register(other)
+    with pytest.raises(ToolExistsError, match=r"it is in the list twice; give one another name, as tool\(name="):
+        ToolRegistry([one, other])
+    registry.register(tool(name="read-y")(other.read))
+    assert (await registry.execute("read-y", {"path": "a"})).data == "/y/a"
+
+
 def test_all_of_an_object_or_nothing() -> None:
     registry = ToolRegistry([make_tool(helper, name="outer_static")])
     with pytest.raises(ToolExistsError):
@@ -177,6 +190,8 @@ async def test_what_waits_for_an_instance_is_refused() -> None:
         ToolRegistry([tool(name="read")(Files.read)])
     with pytest.raises(ToolValidationError, match=says):
         await Files.read.execute({"path": "a"})
+    with pytest.raises(ToolValidationError, match=r"tool 'write-file' is a method .* use Files\(\.\.\.\)\.write, not"):
+        registry.register(Files.write)
     with pytest.raises(ToolValidationError, match=r"'plain' is a method and belongs to an instance"):
         registry.register(Files.plain)
     with pytest.raises(ToolValidationError, match=r"'Files' cannot be made into a tool: .*root.*; use an instance"):

@@ -13,7 +13,7 @@ from toolcrib.core.errors import ToolValidationError
 from toolcrib.core.positions import ByPosition, own_function
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import P, R_co, Runner, Tool
-from toolcrib.define.callables import class_name_of, refuse_around_tool
+from toolcrib.define.callables import class_name_of, name_of, refuse_around_tool
 
 _RECEIVERS = frozenset({"self", "cls"})
 
@@ -46,10 +46,10 @@ class MethodTool(Tool[P, R_co]):
         return self.with_function(function, self._bound_runner)
 
     def refusal(self) -> ToolValidationError:
-        where = class_name_of(self.function).rpartition(".")[2]
+        where, name = class_name_of(self.function).rpartition(".")[2], name_of(own_function(self.function))
         return ToolValidationError(
-            f"tool {self.name!r} is a method and belongs to an instance: use {where}(...).{self.name}, not "
-            f"{where}.{self.name}; if it is a static or a class method, put @tool above @staticmethod or @classmethod"
+            f"tool {self.name!r} is a method and belongs to an instance: use {where}(...).{name}, not {where}.{name}; "
+            "if it is a static or a class method, put @tool above @staticmethod or @classmethod"
         )
 
     def with_spec(self, spec: ToolSpec) -> Self:
