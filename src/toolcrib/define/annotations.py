@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 
 from pydantic import PydanticUserError, SecretStr, TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUndefinedAnnotation
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 from pydantic_core import PydanticSerializationError
 
 from toolcrib.core.errors import ToolValidationError
@@ -93,13 +93,15 @@ def _kinds_in(schema: JsonSchema) -> Iterator[str]:
 class Generator(GenerateJsonSchema):
     """pydantic's own, without the defaults that a call cannot give: secrets, and what JSON has no word for."""
 
-    ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
-
     def encode_default(self, dft: Any) -> Any:
         encoded = super().encode_default(dft)
         if _HIDDEN_SECRET in json.dumps(encoded):
             raise PydanticSerializationError("a secret")
         return encoded
+
+    def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
+        if kind != "non-serializable-default":
+            super().emit_warning(kind, detail)
 
 
 _HIDDEN_SECRET = str(SecretStr("a"))
@@ -126,8 +128,9 @@ def schemas(annotations: Mapping[str, Any], mode: _Mode, tool: str) -> Schemas:
     if not rich:
         return Schemas(found, {}, rich)
     try:
-        inputs = [(name, mode, adapter) for name, adapter in rich.items()]
-        by_key, shared = TypeAdapter.json_schemas(inputs, schema_generator=Generator)
+        by_key, shared = TypeAdapter.json_schemas(
+            [(name, mode, adapter) for name, adapter in rich.items()], schema_generator=Generator
+        )
     except _NO_SCHEMA as error:
         culprit = next((name for name, adapter in rich.items() if not _has_schema(adapter, mode)), next(iter(rich)))
         raise _unknown_type(tool, culprit, annotations[culprit], error) from None

@@ -9,9 +9,9 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
-from enum import EnumType
+from enum import Enum, EnumType
 from functools import partial
-from typing import Annotated, Any, Literal, NotRequired, Required, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NotRequired, Required, Union, cast, get_args, get_origin
 
 import typing_extensions
 from pydantic import BeforeValidator
@@ -156,7 +156,7 @@ def _bare(annotation: Any, known: dict[type, Any]) -> Any:
         inner = _rewritten(annotation.__supertype__, known)
         return annotation if inner is annotation.__supertype__ else inner
     if isinstance(annotation, EnumType):
-        members: Iterable[Any] = annotation.__members__.values()
+        members = cast("type[Enum]", annotation).__members__.values()
         return _read_back(annotation, [each for each in members if type(each.value) not in _JSON_SCALARS])
     try:
         return list if annotation in _LISTS else dict if annotation in _DICTS else annotation
@@ -207,7 +207,7 @@ def _key(hint: Any, required: bool) -> tuple[Any, bool]:
 def without_alias(hint: Any, given: FieldInfo) -> Any:
     """``Annotated[int, Field(alias="from", ge=0)]`` without its alias: pydantic knows those of models alone."""
     bare = copy(given)
-    bare.alias = bare.validation_alias = bare.serialization_alias = None
+    bare.alias = bare.validation_alias = None
     inner, *notes = get_args(hint)
     return Annotated[inner, *(bare if note is given else note for note in notes)]
 
