@@ -33,6 +33,7 @@ _SIMPLE: dict[Any, JsonSchema] = {
     dict: {"type": "object"},
 }
 _LITERALS: dict[type, str] = {str: "string", int: "integer", bool: "boolean"}
+_NO_FRACTIONS = frozenset({"integer", "string", "boolean", "null"})
 _Mode = Literal["validation", "serialization"]
 _NO_SCHEMA = (PydanticInvalidForJsonSchema, PydanticUserError, PydanticSerializationError)
 
@@ -73,11 +74,10 @@ def _literal_schema(values: tuple[Any, ...]) -> JsonSchema | None:
     return schema
 
 
-def is_whole(annotation: Any) -> bool:
-    """Whether JSON values are its Python values but for whole numbers, and each number in them is one."""
-    schema = plain_schema(annotation)
-    kinds = set() if schema is None else set(_kinds_in(schema))
-    return "integer" in kinds and kinds <= {"integer", "string", "boolean", "null"}
+def is_whole(schema: JsonSchema) -> bool:
+    """Whether there are numbers in what a plain schema takes, and each of them is a whole one."""
+    kinds = set(_kinds_in(schema))
+    return "integer" in kinds and kinds <= _NO_FRACTIONS
 
 
 def _kinds_in(schema: JsonSchema) -> Iterator[str]:

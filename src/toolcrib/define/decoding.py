@@ -160,9 +160,10 @@ def decoder(
     aliases: Mapping[str, str] = MappingProxyType({}),
 ) -> Decoder | None:
     """A decoder for a function's parameters; None if JSON values are what it wants already."""
-    rich = {name: hint for name, hint in annotations.items() if plain_schema(hint) is None}
-    whole = tuple(name for name, hint in annotations.items() if is_whole(hint))
-    if plain_schema(rest) is not None and not is_whole(rest):
+    plain = {name: plain_schema(hint) for name, hint in annotations.items()}
+    rich = {name: hint for name, hint in annotations.items() if plain[name] is None}
+    whole = tuple(name for name, schema in plain.items() if schema is not None and is_whole(schema))
+    if (schema := plain_schema(rest)) is not None and not is_whole(schema):
         rest = Any
     if fields or aliases or rest is not Any:
         return OpenDecoder(tool, rich, whole, dict(fields), frozenset(annotations), rest, dict(aliases))
