@@ -2,23 +2,29 @@
 
 import base64
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from toolcrib import Audio, File, Image, Link
-from toolcrib.core.content import Json, Text, media, parts_of
+from toolcrib import Audio, File, Image, Link, ToolEvent, ToolResult
+from toolcrib.core.content import Json, Text, media, parts_of, told_media, without_media
 from toolcrib.core.json import as_json
 
 PNG = b"\x89PNG\r\n\x1a\n\xff\xfe"
 
 
-class Plot:
-    """Shows itself as an image in a notebook, as pictures and plots of other packages do."""
+class Picture:
+    """Shows itself as an image in a notebook, as pictures of other packages do."""
 
-    def _repr_png_(self) -> bytes:
-        return PNG
+    def __init__(self, shown: bytes | Exception | None = PNG) -> None:
+        self.shown = shown
+
+    def _repr_png_(self) -> bytes | None:
+        if isinstance(self.shown, Exception):
+            raise self.shown
+        return self.shown
 
 
 @pytest.mark.parametrize(
@@ -31,7 +37,7 @@ class Plot:
         (None, [Json(None)]),
         (PNG, [Image(PNG)]),
         (bytearray(PNG), [Image(PNG)]),
-        (Plot(), [Image(PNG)]),
+        (Picture(), [Image(PNG)]),
         (["a", PNG, {"b": 1}], [Text("a"), Image(PNG), Json({"b": 1})]),
         ((Link("https://example.org"), [PNG, "c"]), [Link("https://example.org"), Image(PNG), Text("c")]),
         (Audio(b"x", "audio/ogg"), [Audio(b"x", "audio/ogg")]),
@@ -73,7 +79,32 @@ def test_parts_survive_the_way_to_another_process() -> None:
     assert pickle.loads(pickle.dumps(parts)) == parts
 
 
-@pytest.mark.parametrize("data", [3, None, "not base64!", ["x"]])
-def test_what_is_no_data_is_refused(data: Any) -> None:
-    with pytest.raises(ValidationError, match="data"):
+@pytest.mark.parametrize("data", [3, None, "not base64!", "chart.png", Path("chart.png"), ["x"]])
+def test_what_is_no_data_is_refused_with_the_way_out(data: Any) -> None:
+    with pytest.raises(ValidationError) as caught:
         Image(data)
+    assert f"data must be bytes or base64, not {data!r}; of a file that is Path(...).read_bytes()" in str(caught.value)
+
+
+@pytest.mark.parametrize("cannot", [None, OSError("no encoder")])
+def test_a_picture_that_cannot_be_drawn_is_a_value_as_any_other(cannot: Any) -> None:
+    picture = Picture(cannot)
+    assert parts_of(picture) == (Json(picture),)
+    assert parts_of(["a", picture]) == (Text("a"), Json(picture))
+    assert told_media(picture) is picture
+
+
+@pytest.mark.parametrize("media", [PNG, Picture(), Image(PNG)])
+def test_who_reads_json_is_told_what_media_are(media: Any) -> None:
+    image = {"type": "image", "media_type": "image/png", "data": base64.b64encode(PNG).decode()}
+    for value, told in ((media, image), (["a", media], ["a", image])):
+        assert ToolResult(True, value).to_json()["data"] == told
+        assert ToolEvent("item", item=value).to_json()["item"] == told
+
+
+def test_words_stand_for_media_where_they_cannot_be_shown() -> None:
+    assert without_media(["a", PNG, [File(b"x"), 1]]) == [
+        "a", "[image of 10 bytes, image/png]", ["[file of 1 bytes, application/octet-stream]", 1],
+    ]  # fmt: skip
+    assert without_media(Picture()) == "[image of 10 bytes, image/png]"
+    assert without_media({"a": 1}) == {"a": 1} and without_media(link := Link("https://example.org")) is link

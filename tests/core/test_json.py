@@ -4,8 +4,9 @@ import re
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
-from toolcrib import InvalidQueryError, InvalidSchemaError, ToolSpec, ToolValidationError
+from toolcrib import Image, InvalidQueryError, InvalidSchemaError, ToolSpec, ToolValidationError
 from toolcrib.core.json import MAX_DEPTH, as_json, check_json, lookup, read_json, same
 from toolcrib.core.query import parse
 from toolcrib.core.schema import compile_schema
@@ -95,6 +96,19 @@ def test_equal_keys_are_refused_if_wanted() -> None:
 class Unshown:
     def __repr__(self) -> str:
         raise ZeroDivisionError
+
+
+class Chart(BaseModel):
+    title: str
+    png: bytes
+    shown: Image = Image(b"\xff")
+
+
+def test_a_model_keeps_its_shape_if_its_bytes_are_no_text() -> None:
+    image = {"type": "image", "media_type": "image/png", "data": "/w=="}
+    assert as_json(Chart(title="Sales", png=b"text")) == {"title": "Sales", "png": "text", "shown": image}
+    told = as_json({"charts": [Chart(title="Sales", png=b"\xff")]})
+    assert told == {"charts": [{"title": "Sales", "png": "_w==", "shown": image}]}
 
 
 def test_any_value_becomes_json() -> None:

@@ -16,7 +16,7 @@ from openai.types.responses import ToolParam
 from pydantic import TypeAdapter
 
 from toolcrib import ExportError, ToolRegistry, ToolSpec, tool
-from toolcrib.formats import FORMATS, Deferring, Handover, handover
+from toolcrib.formats import FORMATS, Deferring, handover
 
 THEIR_SEARCH = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
 EVERYBODY_ELSE = [each for each in FORMATS if each not in ("anthropic", "openai-responses")]
@@ -114,19 +114,18 @@ def test_a_registered_search_is_the_one_that_is_used(registry: ToolRegistry) -> 
 def test_a_mark_for_the_cache_is_never_on_a_deferred_definition(registry: ToolRegistry) -> None:
     """A provider refuses the two together; the mark goes to the last definition that is told."""
 
-    def with_mark(specs: list[ToolSpec]) -> Handover:
-        handed = handover(specs, "anthropic")
-        handed.definitions[-1]["cache_control"] = {"type": "ephemeral"}
-        return handed
+    def marked(**options: Any) -> list[tuple[str, bool]]:
+        definitions = for_anthropic(registry.definitions("anthropic", defer=True, cache=True, **options))
+        assert not any(each.keys() >= {"cache_control", "defer_loading"} for each in definitions)
+        return [(each["name"], "defer_loading" in each) for each in definitions if "cache_control" in each]
 
-    specs = [weather.spec, resize.spec, root.spec]
-    definitions = Deferring(True, ["weather"]).handover(specs, "anthropic", with_mark).definitions
-    assert [("cache_control" in each, "defer_loading" in each) for each in for_anthropic(definitions)] == [
-        (False, False),
-        (True, False),
-        (False, True),
-        (False, True),
-    ]
+    assert marked(pinned=["resize"]) == [("resize", False)]
+    assert marked(pinned=["weather"]) == [("weather", False)]
+    assert marked(pinned=["resize"], search="own") == [("resize", False)]
+    assert marked() == [("tool_search_tool_bm25", False)]
+    assert marked(search="own") == [("search_tools", False)]
+    with pytest.raises(ExportError, match="leave out cache=True"):
+        registry.definitions("openai", defer=True, cache=True)
 
 
 # OpenAI Responses
@@ -177,6 +176,14 @@ def test_our_own_search_at_responses_is_a_client_search_and_lists_nothing_deferr
     assert search["parameters"]["required"] == ["query"] and search["description"]
     assert listed["name"] == "weather"
     assert handed.resolve("math_root") == "math.root", "it can be called once it is found"
+
+
+def test_what_our_search_brings_is_not_strict_and_that_is_told(registry: ToolRegistry) -> None:
+    for search, told in (("own", {"resize", "math.root"}), ("provider", set[str]())):
+        handed = registry.handover("openai-responses", strict=True, defer=True, pinned=["weather"], search=search)  # type: ignore[arg-type]
+        assert {loss.tool for loss in handed.losses if "without 'strict'" in loss.reason} == told
+    plain = registry.handover("openai-responses", defer=True, pinned=["weather"], search="own")
+    assert not any("strict" in loss.reason for loss in plain.losses)
 
 
 def test_two_tools_that_a_search_would_find_under_one_name_are_refused() -> None:
@@ -233,6 +240,8 @@ def test_the_definitions_are_the_callers(registry: ToolRegistry) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
+        ({"stict": True}, "definitions have no option 'stict'; did you mean 'strict'?"),
+        ({"defer": True, "pined": ["weather"]}, "definitions have no option 'pined'; did you mean 'pinned'?"),
         ({"defer": "yes"}, "defer is True, False, or a function of a spec, not 'yes'"),
         ({"defer": True, "pinned": ["wether"]}, "no tool is called 'wether', which is pinned; did you mean 'weather'?"),
         ({"pinned": ["Weather"]}, "did you mean 'weather'?"),
@@ -282,6 +291,7 @@ def test_tools_that_have_the_names_of_the_search() -> None:
         ("search_tools", "openai-responses", "own"),
         ("tool_search_tool_bm25", "anthropic", "provider"),
         ("search.tools", "anthropic", "own"),
+        ("search.tools", "openai-responses", "own"),
     ]:
         registry = ToolRegistry()
         registry.register(tool(name=name)(resize.function))

@@ -90,6 +90,16 @@ def test_a_text_is_sent_to_openai_as_it_is_so_its_schema_is_not(returns: dict[st
     assert [loss.field for loss in handed.losses] == ["returns"]
 
 
+def test_what_comes_back_may_refer_to_itself_and_to_the_same_again_and_again() -> None:
+    often = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}, {"$ref": f"#/$defs/d{n + 1}"}]} for n in range(40)}
+    for returns in (
+        {"anyOf": [{"$ref": "#"}, {"type": "integer"}]},
+        {"$ref": "#/$defs/d0", "$defs": often | {"d40": {"type": "integer"}}},
+    ):
+        [definition] = handover([READ_FILE.with_changes(returns=returns)], "openai-responses").definitions
+        assert definition["output_schema"] == returns
+
+
 def test_anthropic_gets_the_examples_that_fit() -> None:
     examples = [
         {"description": "plain", "input": {"path": "a.txt"}},

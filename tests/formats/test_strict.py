@@ -1,6 +1,7 @@
 """Strict definitions: the rewritten schema, what cannot be strict, and the way back from the nulls."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import jsonschema_rs
@@ -38,6 +39,7 @@ def of_optional(schema: dict[str, Any], definitions: dict[str, Any] | None = Non
 
 
 TEXT_OR_NUMBER = [{"type": "string"}, {"type": "integer"}]
+ONE_OR_A = [{"type": "integer", "enum": [1]}, {"type": "string", "enum": ["a"]}]
 A = {"type": "object", "properties": {"a": {"type": "string"}}}
 POINT = {
     "type": "object",
@@ -141,6 +143,8 @@ def test_what_may_be_left_out_is_nullable(schema: dict[str, Any], made: dict[str
         ),
         ({"allOf": [{"type": "integer", "minimum": 1}, {"minimum": 3}]}, {"type": "integer", "minimum": 3}, []),
         ({"allOf": [{"$ref": "#/$defs/Point"}]}, {"$ref": "#/$defs/Point"}, []),
+        ({"allOf": [{"enum": [1, 2, "a"]}, {"enum": ["a", 1]}]}, {"anyOf": ONE_OR_A}, []),
+        ({"allOf": [{"enum": ["a", "b"]}, {"const": "b"}]}, {"type": "string", "enum": ["b"]}, []),
         (
             {"type": "string", "anyOf": [{"pattern": "^a"}, {"pattern": "^b"}]},
             {"anyOf": [{"pattern": "^a", "type": "string"}, {"pattern": "^b", "type": "string"}]},
@@ -165,6 +169,12 @@ def test_alternatives_that_a_word_tells_apart_lose_nothing() -> None:
     assert losses == []
 
 
+def test_of_very_many_alternatives_nobody_looks_whether_they_are_apart() -> None:
+    made, losses = of_property({"oneOf": [{"const": f"{number}"} for number in range(1_000)]})
+    assert len(made["anyOf"]) == 1_000
+    assert losses == ["properties.x.oneOf"]
+
+
 def test_definitions_are_kept_and_strict_too() -> None:
     schema = {"type": "object", "properties": {"p": {"$ref": "#/$defs/Point"}}, "$defs": {"Point": POINT, "Unused": {}}}
     definition, losses = strict(schema)
@@ -187,6 +197,64 @@ def test_parts_of_a_whole_become_one() -> None:
         "additionalProperties": False,
     }
     assert losses == ()
+
+
+def test_parameters_that_are_elsewhere_are_those_and_what_stands_beside() -> None:
+    schema = {"$ref": "#/$defs/Base", "properties": {"b": {"type": "string"}}, "required": ["b"], "$defs": {"Base": A}}
+    for target in STRICT:
+        for options in ({}, {"strict": True}):
+            handed = handover([ToolSpec(name="t", description="d", parameters=schema)], target, **options)
+            body = handed.definitions[0].get("function", handed.definitions[0])
+            made = body.get("parameters") or body["input_schema"]
+            assert made["properties"].keys() == {"a", "b"}
+            assert "b" in made["required"]
+    [line] = handover([ToolSpec(name="t", description="d", parameters=schema)], "compact").definitions
+    assert line["signature"] == "t(a?: str, b: str) - d"
+
+
+@pytest.mark.parametrize("reference", ["#", "#/$defs/A", "https://json-schema.org/draft/2020-12/schema"])
+def test_parameters_that_are_nowhere_are_not_taken_for_none(reference: str) -> None:
+    circle = {"A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}}
+    definition, losses = strict({"$ref": reference, "$defs": circle})
+    assert definition["strict"] is False
+    assert losses[0].field == "parameters.$ref"
+
+
+def test_a_long_way_through_definitions_has_an_end() -> None:
+    """As in large models, each of which has fields of others."""
+    ways: list[Callable[[dict[str, Any]], dict[str, Any]]] = [
+        lambda then: {"type": "object", "properties": {"next": then}, "required": ["next"]},
+        lambda then: {"anyOf": [then, {"type": "null"}]},
+    ]
+    for way in ways:
+        definitions = {f"d{number}": way({"$ref": f"#/$defs/d{number + 1}"}) for number in range(400)}
+        definitions["d400"] = {"type": "integer"}
+        schema = {"type": "object", "properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": definitions}
+        for target in STRICT:
+            definition, _ = strict(schema, target)
+            assert definition.get("function", definition)["strict"] is True
+        spec = ToolSpec(name="t", description="d", parameters=schema, returns={"$ref": "#/$defs/d0", **schema})
+        assert handover([spec], "gemini").definitions[0]["parametersJsonSchema"]["$defs"].keys() == definitions.keys()
+        assert "output_schema" in handover([spec], "openai-responses").definitions[0]
+
+
+def test_what_is_written_out_inside_of_itself_ends() -> None:
+    part = [{"$ref": "#/$defs/Node"}, {"minProperties": 1}]
+    node = {"type": "object", "properties": {"child": {"allOf": part}}}
+    for use in ({"allOf": part}, {"$ref": "#/$defs/Node"}, {"$ref": "#/$defs/Node/properties/child"}):
+        schema = {"type": "object", "properties": {"x": use}, "$defs": {"Node": node}}
+        definition, losses = strict(schema)
+        assert (definition["strict"], "no end" in losses[0].reason) == (False, True)
+        spec = ToolSpec(name="t", description="d", parameters=schema)
+        [declared] = handover([spec], "gemini").definitions
+        assert len(json.dumps(declared)) < 1_000
+
+
+def test_the_same_part_twice_is_no_circle() -> None:
+    part = {"allOf": [{"$ref": "#/$defs/Point"}, {"minProperties": 1}]}
+    both = {"allOf": [{"$ref": "#/$defs/Point"}, {"properties": {"inner": part}}]}
+    made, _ = of_property(both, {"Point": {key: POINT[key] for key in POINT if key != "additionalProperties"}})
+    assert made["properties"].keys() == {"x", "y", "inner"}
 
 
 def test_a_schema_that_refers_to_itself_is_one_for_openai_and_none_for_anthropic() -> None:
@@ -229,6 +297,7 @@ def test_names_and_anchors_of_references_are_followed() -> None:
         ({**A, "required": ["b"]}, "properties.x.required", "'b'"),
         ({"enum": [{"a": 1}]}, "properties.x.enum", "objects or arrays"),
         ({"allOf": [{"type": "string"}, {"type": "integer"}]}, "properties.x.allOf", "'type'"),
+        ({"allOf": [{"enum": ["a", "b"]}, {"const": None}]}, "properties.x.allOf", "'const'"),
         (
             {"allOf": [{**A, "additionalProperties": False}, {"properties": {"b": {}}}]},
             "properties.x.allOf",
@@ -338,6 +407,21 @@ def test_anthropic_keeps_what_may_be_left_out_optional() -> None:
 
 
 @pytest.mark.parametrize(
+    ("schema", "made"),
+    [
+        ({"enum": ["a", None]}, [{"type": "string", "enum": ["a"]}, {"type": "null"}]),
+        ({"type": ["string", "null"], "enum": ["a", None]}, [{"type": "string", "enum": ["a"]}, {"type": "null"}]),
+        ({"type": ["string", "null"], "format": "date"}, [{"type": "string", "format": "date"}, {"type": "null"}]),
+    ],
+)
+def test_anthropic_takes_no_list_of_types_beside_what_is_said_of_one(schema: dict[str, Any], made: list[Any]) -> None:
+    definition, losses = strict({"type": "object", "properties": {"x": schema}}, "anthropic")
+    assert definition["strict"] is True
+    assert definition["input_schema"]["properties"]["x"] == {"anyOf": made}
+    assert losses == ()
+
+
+@pytest.mark.parametrize(
     ("schema", "required", "fit", "reason"),
     [
         ({"a": {"type": "string"}}, ["a"], 20, "20 strict tools"),
@@ -361,6 +445,12 @@ def test_anthropic_takes_so_many_strict_tools(
 def test_a_format_without_strict_definitions_says_so(format: str) -> None:
     with pytest.raises(ExportError, match="has no strict definitions; leave out strict=True"):
         handover([], format, strict=True)
+
+
+@pytest.mark.parametrize("format", STRICT)
+def test_an_option_that_is_none_is_told(format: str) -> None:
+    with pytest.raises(ExportError, match="no option 'stritc'; did you mean 'strict'"):
+        handover([], format, stritc=True)  # type: ignore[call-arg]
 
 
 # Laws

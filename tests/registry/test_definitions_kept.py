@@ -1,6 +1,7 @@
 """Definitions are made once, and are everybody's own all the same."""
 
 import copy
+import dataclasses
 import gc
 import json
 import operator
@@ -14,8 +15,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, TypeAdapter
 
-from toolcrib import ToolRegistry
+from toolcrib import ExportError, ToolRegistry, ToolSpec
 from toolcrib.define import create_tool
+from toolcrib.formats import Handover
+from toolcrib.formats.kept import KeptDefinitions
 
 
 def make(name: str, description: str = "d") -> Any:
@@ -43,6 +46,11 @@ def test_nobody_sees_what_another_does_to_his(registry: ToolRegistry, format: st
         assert json.dumps(registry.definitions(format)) == before
 
 
+@dataclasses.dataclass
+class Held:
+    tools: list[Any]
+
+
 # ruff: noqa: RUF005, RUF015, C416, FURB192
 READS: list[Callable[[list[Any]], Any]] = [
     operator.itemgetter(0),
@@ -64,6 +72,8 @@ READS: list[Callable[[list[Any]], Any]] = [
     lambda given: [given.sort(key=lambda each: each["function"]["name"]), given[0]][1],
     lambda given: copy.copy(given)[0],
     lambda given: copy.deepcopy(given)[0],
+    lambda given: dataclasses.asdict(Held(given))["tools"][0],
+    lambda given: type(given)(each for each in given)[0],
     lambda given: pickle.loads(pickle.dumps(given))[0],
     lambda given: (given.insert(0, {"mine": 1}), given[1])[1],  # type: ignore[func-returns-value]
     lambda given: (given.__iadd__([{"mine": 1}]), given[0])[1],
@@ -95,7 +105,7 @@ def test_what_the_caller_puts_in_stays_his_and_in_its_place(registry: ToolRegist
 
 
 def test_what_gets_at_the_shared_copy_cannot_change_it(registry: ToolRegistry) -> None:
-    """Code in C reads a list without asking it; pydantic keeps what it finds there."""
+    """Pydantic reads a list without asking it, and keeps what it finds there."""
 
     class Kept(BaseModel):
         tools: list[Any]
@@ -143,14 +153,55 @@ def test_options_are_kept_apart(registry: ToolRegistry) -> None:
         assert "cache_control" not in registry.definitions("anthropic")[1]
 
 
+@pytest.mark.parametrize("pinned", [["first"], ("first",), {"first"}, frozenset({"first"})])
+def test_pinned_tools_are_named_in_any_collection_and_kept(registry: ToolRegistry, pinned: Any) -> None:
+    first = registry.definitions("anthropic", defer=True, pinned=pinned)
+    again = registry.definitions("anthropic", defer=True, pinned=pinned)
+    assert type(again) is KeptDefinitions
+    assert again == first
+
+
+@pytest.mark.parametrize("format", ["anthropic", "openai-responses", "openai"])
+def test_what_functions_say_is_asked_each_time_and_kept_as_long_as_they_say_the_same(format: str) -> None:
+    registry = ToolRegistry([make("first"), make("second"), make("third")])
+    registry.register(registry.search_tool())
+    registry.register(registry.call_tool())
+    deferred, asked, space = {"second": True, "third": True}, [], "a"
+
+    def defer(spec: ToolSpec) -> bool:
+        asked.append(spec.name)
+        return deferred[spec.name]
+
+    def handed() -> Handover:
+        return registry.handover(format, defer=defer, pinned=["first"], namespaces=lambda _: space)
+
+    before = handed()
+    assert asked == ["second", "third"], "those that are pinned, and our search, are never deferred"
+    assert type(handed().definitions) is KeptDefinitions
+    assert handed() == before
+    deferred["second"] = False
+    assert handed().definitions != before.definitions
+    deferred["second"], space = True, "b"
+    assert [loss.field for loss in handed().losses] == [loss.field for loss in before.losses]
+    assert type(handed().definitions) is KeptDefinitions
+
+
+@pytest.mark.parametrize("namespaces", [lambda _: ["a"], lambda _: {}, lambda _: 7])
+def test_a_function_that_says_what_is_no_namespace_is_told(registry: ToolRegistry, namespaces: Any) -> None:
+    for _ in range(2):
+        with pytest.raises(ExportError, match="a namespace is text or None"):
+            registry.definitions("openai-responses", defer=True, namespaces=namespaces)
+
+
 def test_a_handover_is_the_same_the_second_time() -> None:
     registry = ToolRegistry([make("math.root")])
     first, second = registry.handover(), registry.handover()
     assert first == second
     assert second.resolve("math_root") == "math.root"
     assert second.losses
-    with pytest.raises(TypeError):
-        second.names["x"] = "y"  # type: ignore[index]
+    assert pickle.loads(pickle.dumps(second)) == copy.deepcopy(second) == first
+    dict.clear(second.names)  # type: ignore[arg-type]
+    assert registry.handover() == first
 
 
 def test_little_is_kept_and_nothing_of_tools_that_are_gone() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -22,7 +23,9 @@ from toolcrib import (
     ToolValidationError,
     tool,
 )
+from toolcrib.core.content import Json
 from toolcrib.core.excerpts import beginning, outline
+from toolcrib.core.json import as_text
 from toolcrib.formats.table import provider_named
 from toolcrib.registry import large_results
 from toolcrib.registry.large_results import LargeResults, takes_all
@@ -90,7 +93,7 @@ async def test_of_long_json_the_model_reads_an_outline_and_any_part(registry: To
     value = json.loads(shown)
     assert value["total"] == 1000 and value["rows"][0] == {"id": 0, "name": "name 0"}
     assert len(shown) <= 500 and f"'/rows' shows {len(value['rows'])} of 1,000 items" in note
-    assert note.endswith(f'pointer="/rows/{len(value["rows"])}").]')
+    assert note.endswith(f'pointer="/rows/{len(value["rows"])}"), or all of it as text with offset=0.]')
     handle = handle_in(answer)
     part = await asked(registry, "read_result", handle=handle, pointer="/rows/999")
     assert json.loads(part) == {"id": 999, "name": "name 999"}
@@ -162,6 +165,18 @@ async def test_what_no_tool_could_read_is_not_cut(registry: ToolRegistry) -> Non
     assert len(await asked(registry, "lines", n=1000)) > 5000
     fitting = ToolRegistry([lines], max_result_characters=10).for_model([])
     assert "read_result" in await asked(fitting, "lines", n=1000)
+
+
+async def test_the_tools_of_several_registries_are_read_by_one_tool() -> None:
+    own = lines.with_spec(lines.spec.with_changes(name="own", max_result_characters=50))
+    one, other = ToolRegistry([own]), ToolRegistry([rows], max_result_characters=100)
+    both = ToolRegistry([*one, *other], max_result_characters=80)
+    assert sorted(both.names()) == ["own", "read_result", "rows"]
+    for name in ("own", "rows"):
+        assert await asked(both, "read_result", handle=handle_in(await asked(both, name, n=300)), offset=1)
+    one.register_many(other)
+    assert "read_result" in await asked(one, "own", n=300)
+    assert list(ToolRegistry(other).names()) == ["rows"], "nothing is cut in it"
 
 
 async def test_another_tool_of_that_name_is_refused() -> None:
@@ -346,14 +361,109 @@ async def test_keys_with_slashes_and_quotes_can_be_pointed_at() -> None:
     assert json.loads(await asked(registry, "read_result", handle=handle_in(answer), pointer=pointer)) >= 1
 
 
-# Beginnings and outlines
+# A model that does what the sentences say
 
 
+_ODD_KEYS = st.text(max_size=250) | st.sampled_from(["a/b", "~1", '"', "\\", "\n", "", "0"])
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-1000, 1000) | st.text(max_size=300),
-    lambda inner: st.lists(inner, max_size=60) | st.dictionaries(st.text(max_size=250), inner, max_size=60),
+    lambda inner: st.lists(inner, max_size=60) | st.dictionaries(_ODD_KEYS, inner, max_size=60),
     max_leaves=60,
 )
+_CALL = re.compile(r'read_result\(handle="([^"]+)", (?:offset=(\d+))?(?:, )?(?:pointer=("(?:[^"\\]|\\.)*"))?\)')
+_NOTE = "\n\n["
+_LONGEST_NOTE = 2500
+
+
+def next_call(answer: str) -> dict[str, Any] | None:
+    """The call that the sentence at the end of an answer tells."""
+    if not (found := _CALL.search(answer.rpartition(_NOTE)[2])):
+        return None
+    handle, offset, pointer = found.groups()
+    told = {"offset": offset and int(offset), "pointer": pointer and json.loads(pointer)}
+    return {"handle": handle} | {name: value for name, value in told.items() if value is not None}
+
+
+async def read_on(large: LargeResults, call: dict[str, Any] | None) -> list[str]:
+    """The answers to one who makes the call, and then those that each answer tells."""
+    made: list[Any] = []
+    answers: list[str] = []
+    while call is not None:
+        assert call not in made, "it leads in a circle"
+        made.append(call)
+        answers.append(as_text(await large.reader.execute(call)))
+        call = next_call(answers[-1])
+    return answers
+
+
+def shortened(large: LargeResults, value: Any) -> str:
+    """What a model reads of a value; empty if that is all of it."""
+    data = large.shortened(ToolResult(True, value), {}, ToolContext(), takes_all).data
+    return "" if data is value else str(data)
+
+
+@given(_JSON, st.integers(30, 1000))
+async def test_who_does_what_the_sentences_say_reads_everything(value: Any, limit: int) -> None:
+    large = LargeResults(limit)
+    if not (answer := shortened(large, value)):
+        return
+    told = next_call(answer)
+    assert told is not None
+    answers = await read_on(large, told)
+    assert max(map(len, [answer, *answers])) < limit + _LONGEST_NOTE
+    if "pointer" in told:
+        assert "or all of it as text with offset=0" in answer
+    if not isinstance(value, str):
+        answers = await read_on(large, {"handle": told["handle"], "offset": 0})
+    parts = [answer, *answers] if isinstance(value, str) else answers
+    assert "".join(part.rpartition(_NOTE)[0] for part in parts) == as_text(value)
+
+
+def nested(depth: int, wrap: Callable[[Any, int], Any]) -> Any:
+    value: Any = list(range(3000))
+    for level in range(depth):
+        value = wrap(value, level)
+    return value
+
+
+@pytest.mark.parametrize("limit", [10, 500, 5000])
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"x": {f"key {number}": number for number in range(3000)}},
+        {"x": {"k" * 300: "v" * 6000}},
+        [{f"key {number}": "v" * 50 for number in range(300)}] * 3,
+        ["x" * 6000] * 20,
+        nested(30, lambda inner, depth: {f"{depth:02}" * 75: inner}),
+        nested(300, lambda inner, _: [inner]),
+    ],
+    ids=["many keys", "a long key", "many keys each", "long texts", "long pointers", "deep"],
+)
+async def test_no_sentence_leads_in_a_circle_or_to_a_refusal(value: Any, limit: int) -> None:
+    large = LargeResults(limit)
+    answer = shortened(large, value)
+    assert len(answer) < limit + _LONGEST_NOTE
+    assert await read_on(large, next_call(answer))
+
+
+@pytest.mark.parametrize("words", [50, 2000])
+async def test_json_that_is_one_text_is_shortened_as_text(words: int) -> None:
+    @tool
+    async def told() -> Any:
+        """Tell of it."""
+        return Json("word " * words)
+
+    answer = await asked(ToolRegistry([told], max_result_characters=500), "told")
+    assert answer.startswith("word word") and ("this is the beginning" in answer) == (words > 100)
+
+
+def test_an_outline_fills_the_room_that_there_is() -> None:
+    value = {"numbers": list(range(3000)), "text": "x" * 30_000}
+    assert len(as_text(outline(value["numbers"], 8000).value)) > 4000
+    assert len(as_text(outline(value, 40_000).value)) > 20_000
+
+
+# Beginnings and outlines
 
 
 @given(_JSON, st.integers(2, 3000))

@@ -173,6 +173,54 @@ def test_which_nulls_are_none(schema: Any, given: Any, read: Any) -> None:
     assert given == before
 
 
+LEAF = {
+    "type": "object",
+    "properties": {"n": {"type": "integer"}, "m": {"type": "integer"}},
+    "required": ["n"],
+    "additionalProperties": False,
+}
+TWIG = {"type": "object", "properties": {"inner": {"$ref": "#"}}, "required": ["inner"], "additionalProperties": False}
+TREE_OR_LEAF = {
+    "type": "object",
+    "properties": {"leaf": LEAF, "part": {"anyOf": [{"$ref": "#/properties/leaf"}, TWIG]}},
+}
+DIALECTS = [None, "http://json-schema.org/draft-07/schema#", "http://json-schema.org/draft-04/schema#"]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_an_alternative_may_refer_to_any_part_of_its_document(dialect: str | None) -> None:
+    schema = TREE_OR_LEAF if dialect is None else {"$schema": dialect, **TREE_OR_LEAF}
+    leaf = {"n": 1, "m": None}
+    given = {"part": {"inner": {"leaf": leaf, "part": leaf}}}
+    assert without_nulls(schema, given) == {"part": {"inner": {"leaf": {"n": 1}, "part": {"n": 1}}}}
+
+
+@pytest.mark.parametrize("name", ["branch", "root", "#"])
+def test_a_definition_may_have_any_name(name: str) -> None:
+    leaf = {"$ref": f"#/definitions/{name.replace('#', '%23')}"}
+    either = {"anyOf": [TWIG, {"type": "object", "properties": {"leaf": leaf}, "required": ["leaf"]}]}
+    schema = {"type": "object", "properties": {"a": either}, "definitions": {name: LEAF}}
+    assert without_nulls(schema, {"a": {"leaf": {"n": 1, "m": None}}}) == {"a": {"leaf": {"n": 1}}}
+
+
+@pytest.mark.parametrize("wrapped", ["anyOf", "allOf"])
+async def test_a_null_at_the_end_of_a_very_long_way_is_left_to_the_check(wrapped: str) -> None:
+    definitions: dict[str, Any] = {
+        f"d{number}": {wrapped: [{"$ref": f"#/$defs/d{number + 1}"}]} for number in range(2_000)
+    }
+    schema = {"properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": definitions | {"d2000": {"type": "integer"}}}
+    assert without_nulls(schema, {"a": None}) == {"a": None}
+
+
+def test_a_null_is_found_however_deep_it_is() -> None:
+    deep: Any = None
+    for _ in range(100_000):
+        deep = [deep]
+    given = {"a": deep}
+    assert holds_null(given)
+    assert without_nulls({"properties": {"a": {"items": {"items": {}}}}}, given) is given
+
+
 def test_arguments_without_a_null_are_not_looked_at() -> None:
     given = {"a": [1, {"b": "null"}], "c": {}}
     assert not holds_null(given)

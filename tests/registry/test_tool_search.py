@@ -369,6 +369,22 @@ async def test_arguments_as_a_text_are_understood(registry: ToolRegistry) -> Non
     assert await asked(registry, "call_tool", name="resize_image", arguments='{"path": "a"}') == "a@100"
 
 
+@pytest.mark.parametrize("arguments", [{"path": "a", "width": None}, '{"path": "a", "width": null}'])
+async def test_a_null_that_stands_for_what_is_not_given_is_the_default(arguments: Any) -> None:
+    approved: list[Any] = []
+
+    def approve(spec: Any, given: Any) -> bool:
+        approved.append(given)
+        return True
+
+    dangerous = tool(safety_level="dangerous")(resize_image.function)
+    registry = ToolRegistry([dangerous], approve=approve)
+    registry.definitions("openai", defer=True)
+    assert await asked(registry, "call_tool", name="resize_image", arguments=arguments) == "a@100"
+    assert await asked(registry, "resize_image", path="a", width=None) == "a@100"
+    assert approved == [{"path": "a"}, {"path": "a"}]
+
+
 async def test_a_suggestion_names_nothing_that_is_hidden() -> None:
     registry = ToolRegistry(TOOLS, policy=NoDeleting())
     registry.definitions("openai", defer=True)

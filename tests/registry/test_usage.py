@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from toolcrib import Image, ToolRegistry, ToolResult, Usage, tool
+from toolcrib import ExportError, Image, ToolRegistry, ToolResult, Usage, tool
 from toolcrib.calling.usage import CALLS_MEASURED, UNKNOWN, UsageCounter
 from toolcrib.core.counting import estimated_tokens
 from toolcrib.core.json import as_text
@@ -162,6 +162,9 @@ async def test_a_registry_for_a_model_counts_with_its_source() -> None:
 async def test_definitions_are_counted_as_they_were_handed_out(format: str) -> None:
     registry = ToolRegistry([add], count_tokens=len)
     definitions = registry.definitions(format)
+    assert registry.usage()["add"].definition_tokens == len(as_text(definitions[0]))
+    with pytest.raises(ExportError):
+        registry.definitions("no such format")
     assert registry.usage()["add"].definition_tokens == len(as_text(definitions[0]))
 
 

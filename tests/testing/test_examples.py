@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from toolcrib import SafetyLevel, ToolNotFoundError, ToolRegistry, ToolSpec, ToolValidationError, tool
-from toolcrib.testing import run_examples
+from toolcrib.testing import RecordingRegistry, run_examples
 from toolcrib.testing.finding import find_registries
 
 
@@ -61,6 +61,21 @@ async def test_each_example_of_each_tool_has_its_verdict() -> None:
         ("bare", None, "no examples", ""),
         ("wipe", 1, "skipped", "'wipe' is 'dangerous', above the allowed 'high', and nobody is there to approve it"),
     ]
+
+
+async def test_what_a_registry_adds_by_itself_has_no_examples_to_miss() -> None:
+    registry = ToolRegistry([made({"input": {"value": 1}}, max_result_characters=10)], max_result_characters=100)
+    registry.register_many([registry.search_tool(), registry.call_tool()])
+    assert [(each.tool, str(each.verdict)) for each in await run_examples(registry)] == [("made", "passed")]
+    [named] = await run_examples(registry, ["read_result"])
+    assert named.verdict == "no examples"
+
+
+async def test_an_output_is_what_programs_are_told() -> None:
+    image = {"type": "image", "media_type": "image/png", "data": "iVBORw0KGgo="}
+    for value, output in ((b"\x89PNG\r\n\x1a\n", image), ((1, {2}), [1, [2]])):
+        registry = ToolRegistry([made({"input": {"value": 1}, "output": output})])
+        assert (await run_examples(RecordingRegistry(registry, answers={"made": value})))[0].verdict == "passed"
 
 
 async def test_only_tools_that_are_named_and_allowed() -> None:
@@ -176,3 +191,13 @@ def test_where_tools_are_found(reference: str, names: list[list[str]]) -> None:
 def test_what_cannot_be_found_is_told(reference: str, says: str) -> None:
     with pytest.raises(ToolValidationError, match=says):
         find_registries(reference)
+
+
+def test_modules_are_found_in_the_folder_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    package = tmp_path / "found_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "inner.py").write_text("from toolcrib import tool\n\n@tool\ndef one():\n    'One.'\n")
+    [found] = find_registries("found_package.inner", tmp_path)
+    assert list(found.names()) == ["one"]

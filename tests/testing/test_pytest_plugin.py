@@ -135,6 +135,10 @@ def test_recorded(scripted_model, record_calls):
 def test_left_over(scripted_model):
     scripted_model(["Never said."])
 
+def test_fails_before(scripted_model):
+    scripted_model(["Never said."])
+    assert False, "the cause"
+
 def test_different(record_calls):
     recorder = record_calls(ToolRegistry([add]))
     recorder.execute_sync("add", {"a": 1})
@@ -146,7 +150,7 @@ def test_the_fixtures(pytest_there: Pytest, tmp_path: Path) -> None:
     (tmp_path / "test_agent.py").write_text(FIXTURES)
     status, out = pytest_there()
     assert status == 1
-    assert "1 failed, 2 passed, 1 error" in out
+    assert "2 failed, 2 passed, 1 error" in out, "who has failed already is not told of what is left over"
     assert "turns left: 1 of 1>: the test ended before the model had said all of it" in out
     assert "a: 2 is expected, 1 came" in out
     assert "expecting.py" not in out, "a failure shows the test, not our code"
@@ -174,3 +178,26 @@ def test_who_only_has_it_installed_pays_nothing() -> None:
         [sys.executable, "-c", NEW], check=True, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path}
     )
     assert done.stdout.split() == ["toolcrib", "toolcrib.testing", "toolcrib.testing.pytest_plugin"]
+
+
+OLD = """
+import pytest
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config):
+    source = config.args_source
+    del config.args_source
+    try:
+        return (yield)
+    finally:
+        config.args_source = source
+"""
+
+
+def test_an_old_pytest_is_left_alone(pytest_there: Pytest, tmp_path: Path) -> None:
+    """Before 7.2 it does not tell where its arguments come from; of its users most have never named a tool."""
+    (tmp_path / "conftest.py").write_text(OLD)
+    (tmp_path / "test_mine.py").write_text("def test_mine():\n    pass\n")
+    status, out = pytest_there("--toolcrib-examples", "my_tools:registry", "--toolcrib-allow", "wipe", "test_mine.py")
+    assert status == 1 and "1 failed, 1 passed" in out
+    assert pytest_there()[0] == 0

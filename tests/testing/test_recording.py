@@ -103,6 +103,29 @@ async def test_later_layers_and_streams_are_recorded_too(registry: ToolRegistry)
     assert len(recorder.calls) == 2, "the registry itself is left as it is"
 
 
+async def test_long_results_and_the_search_are_as_in_the_registry(registry: ToolRegistry) -> None:
+    @tool(max_result_characters=10)
+    async def reads() -> str:
+        """Read a long text."""
+        return "words and more words"
+
+    registry.register_many([reads, registry.search_tool(), registry.call_tool()])
+    recorder = RecordingRegistry(registry)
+    assert list(recorder.names()) == list(registry.names())
+    [answer] = await recorder.execute_calls(await ScriptedModel([call("reads")])([]))
+    handle = answer["content"].partition('handle="')[2].partition('"')[0]
+    asked = [
+        call("read_result", handle=handle, offset=10),
+        call("call_tool", name="weather", arguments={"city": "Oslo"}),
+        call("call_tool", name="weather", arguments='{"city": "Rome"}'),
+        call("call_tool", name="forecast", arguments={"days": 3}),
+    ]
+    [rest, weather, *_] = await recorder.execute_calls(await ScriptedModel([asked])([]))
+    assert rest["content"].startswith("more words") and weather["content"] == "rain in Oslo"
+    found = [call("weather", city="Oslo"), call("weather", city="Rome"), call("forecast", days=3)]
+    assert_calls(recorder, ["reads", "read_result", *found])
+
+
 async def test_a_call_that_is_cancelled_has_no_result(registry: ToolRegistry) -> None:
     started = asyncio.Event()
 
@@ -231,6 +254,15 @@ def test_differences_in_number_order_and_kind() -> None:
         assert_calls([], [3])  # type: ignore[list-item]
 
 
+def test_only_recorded_calls_can_be_compared(registry: ToolRegistry) -> None:
+    wrong: list[Any] = [registry, None, [call("weather")]]
+    for each in wrong:
+        with pytest.raises(
+            ToolValidationError, match="has recorded no calls; make a RecordingRegistry of the registry"
+        ):
+            assert_calls(each, ["weather"])
+
+
 def test_differences_name_the_place() -> None:
     assert differences({"rows": [{"n": 1}, {"n": 2}]}, {"rows": [{"n": 1}, {"n": 3}]}) == [
         "rows[1].n: 2 is expected, 3 came"
@@ -242,4 +274,8 @@ def test_differences_name_the_place() -> None:
     assert differences(1.0, 1.001) and not differences(1.0, 1.001, 0.01)
     assert differences("1", 1) == ["'1' is expected, 1 came"]
     assert len(differences(list(range(100)), [])) == 20
+    assert differences(f"{'a' * 500}b", f"{'a' * 500}c") == [
+        f"from character 480 on '{'a' * 20}b' is expected, '{'a' * 20}c' came"
+    ]
+    assert differences("a" * 50, "a" * 60) == [f"from character 30 on '{'a' * 20}' is expected, '{'a' * 30}' came"]
     assert differences(lambda value: value > 3, "text")[0].endswith("'text' came")

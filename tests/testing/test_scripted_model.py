@@ -214,6 +214,13 @@ async def test_calls_in_another_shape_are_refused() -> None:
 # The script
 
 
+@pytest.mark.parametrize("only", ["Only this.", call("weather")])
+async def test_a_script_may_be_one_turn(only: Any) -> None:
+    model = ScriptedModel(only)
+    assert await model([QUESTION]) == await ScriptedModel([only])([QUESTION])
+    assert model.remaining == 0
+
+
 async def test_the_end_of_the_script_is_told_with_what_the_model_heard_last() -> None:
     model = ScriptedModel("Only this.")
     await model([QUESTION])

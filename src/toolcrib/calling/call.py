@@ -100,7 +100,10 @@ class Calls:
                 await self._admit(spec, arguments, context)
             if isinstance(tool, Unbound):
                 raise tool.reason
-            checked = tool.validate(arguments(spec) if callable(arguments) else arguments)
+            given = arguments(spec) if callable(arguments) else arguments
+            if observing is not None:
+                observing.call.given = given
+            checked = tool.validate(given)
             if observing is not None:
                 observing.call.arguments = checked
             value = await (self._layered or tool.runner)(tool, checked, context)

@@ -31,7 +31,7 @@ class Observed:
         self.name = name
         """As the caller wrote it: perhaps that of no tool, and as long as the caller likes."""
         self.given = given
-        """The arguments as they came: perhaps none, or what makes them of the tool's spec."""
+        """The arguments as they came: perhaps none, or until the tool is known what makes them of its spec."""
         self.context = context
         self.spec: ToolSpec | None = None
         """Of the tool; None in the end if there is no such tool."""

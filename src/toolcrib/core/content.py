@@ -7,12 +7,14 @@ bytes become what their first bytes say they are.
 from __future__ import annotations
 
 import base64
+from contextlib import suppress
 from dataclasses import field
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, PlainSerializer, PlainValidator, WithJsonSchema, model_serializer
 from pydantic.dataclasses import dataclass
 
+from toolcrib.core.errors import shown
 from toolcrib.core.spec import ToolSpec
 
 
@@ -20,8 +22,9 @@ def _bytes_of(value: Any) -> bytes:
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     if isinstance(value, str):
-        return base64.b64decode(value, validate=True)
-    raise ValueError(f"data must be bytes or base64, not {type(value).__name__}")
+        with suppress(ValueError):
+            return base64.b64decode(value, validate=True)
+    raise ValueError(f"data must be bytes or base64, not {shown(value)}; of a file that is Path(...).read_bytes()")
 
 
 def base64_of(data: bytes) -> str:
@@ -31,7 +34,7 @@ def base64_of(data: bytes) -> str:
 Data = Annotated[
     bytes,
     PlainValidator(_bytes_of),
-    PlainSerializer(base64_of, return_type=str, when_used="json"),
+    PlainSerializer(base64_of, return_type=str),
     WithJsonSchema({"type": "string", "contentEncoding": "base64"}),
 ]
 _CONFIG = ConfigDict(extra="forbid", defer_build=True)
@@ -128,23 +131,25 @@ def _part_of(value: Any) -> Part:
         return value
     if isinstance(value, bytes | bytearray | memoryview):
         return media(bytes(value))
-    if _is_media(value) and (png := _png_of(value)) is not None:
+    if _is_media(value) and (png := _png_of(value)):
         return Image(png)
     return Json(value)
 
 
-def _png_of(value: Any) -> bytes | None:
-    """What it shows of itself in a notebook; None if it cannot or will not."""
+def _is_media(value: Any) -> bool:
+    """Bytes, a part that is no JSON, or what shows itself as an image in a notebook, as pictures do."""
+    if type(value) in SIMPLE:
+        return False
+    return isinstance(value, _NOT_JSON) or callable(getattr(type(value), "_repr_png_", None))
+
+
+def _png_of(picture: Any) -> bytes | None:
+    """What a picture shows of itself, if it can be drawn."""
     try:
-        png = value._repr_png_()
-    except Exception:  # noqa: BLE001 - a stranger's object
+        png = picture._repr_png_()
+    except Exception:  # noqa: BLE001 - a stranger's object may raise anything when it is looked at
         return None
     return png if isinstance(png, bytes) else None
-
-
-def _is_media(value: Any) -> bool:
-    """Bytes, a part that is no JSON, or what shows itself as an image in a notebook, as pictures and plots do."""
-    return isinstance(value, _NOT_JSON) or callable(getattr(type(value), "_repr_png_", None))
 
 
 def media(data: bytes, name: str = "") -> Image | Audio | File:
@@ -161,12 +166,26 @@ def media(data: bytes, name: str = "") -> Image | Audio | File:
 
 
 def told_media(value: Any) -> Any:
-    """Bytes, and those in a list, as what they are: nobody who reads them as JSON could tell."""
-    if isinstance(value, bytes | bytearray | memoryview):
-        return media(bytes(value))
-    if isinstance(value, list | tuple) and any(isinstance(item, bytes | bytearray | memoryview) for item in value):
-        return [told_media(item) for item in value]
-    return value
+    """Bytes and pictures, and those in a list, as what they are: nobody who reads them as JSON could tell."""
+    if isinstance(value, list | tuple):
+        return [told_media(item) for item in value] if any(map(_is_media, value)) else value
+    if not _is_media(value):
+        return value
+    part = _part_of(value)
+    return value if isinstance(part, Json) else part
+
+
+def in_words(part: Image | Audio | File) -> str:
+    """What stands for media where they cannot be shown."""
+    return f"{part.type} of {len(part.data):,} bytes, {part.media_type}"
+
+
+def without_media(value: Any) -> Any:
+    """The value with words in the place of media, and of those in a list."""
+    told = told_media(value)
+    if isinstance(told, list | tuple) and any(map(_is_media, told)):
+        return [without_media(item) for item in told]
+    return f"[{in_words(told)}]" if isinstance(told, Image | Audio | File) else value
 
 
 def _known(kinds: dict[bytes, str], data: bytes) -> str:

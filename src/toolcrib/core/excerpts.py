@@ -8,7 +8,19 @@ from typing import Any
 
 from toolcrib.core.json import MAX_DEPTH, as_text, pointer_to
 
-_SIZES = ((50, 100, 2000), (20, 60, 500), (10, 50, 200), (5, 40, 100), (3, 25, 60), (2, 15, 40), (1, 8, 20), (1, 2, 8))
+_SIZES = (
+    (5000, 5000, 50_000),
+    (1000, 1000, 20_000),
+    (200, 300, 5000),
+    (50, 100, 2000),
+    (20, 60, 500),
+    (10, 50, 200),
+    (5, 40, 100),
+    (3, 25, 60),
+    (2, 15, 40),
+    (1, 8, 20),
+    (1, 2, 8),
+)
 """So many items of a list, keys of an object and characters of a text are shown: the first line that fits."""
 _LONGEST_KEY = 200
 _MOST_TOLD = 5

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from pydantic_core import from_json, to_json, to_jsonable_python
+from pydantic_core import SchemaSerializer, core_schema, from_json, to_json, to_jsonable_python
 
 MAX_DEPTH = 80
 """How deep one value may nest: a field of a spec, a schema, a value in a filter."""
@@ -26,6 +26,8 @@ MAX_INTEGER = 10**34
 MASK = "********"
 """What is shown instead of a secret."""
 
+_PARTS = SchemaSerializer(core_schema.any_schema())
+"""Takes models and dataclasses apart, down to Python's own kinds."""
 _ODD_NUMBER = re.compile("NaN|Infinity")
 _LONG_NUMBER = re.compile("[0-9]{35}")
 _Path = tuple[Any, ...]
@@ -84,6 +86,14 @@ def _jsonable_of(value: Any) -> Any:
     try:
         return to_jsonable_python(value, bytes_mode="base64", fallback=_described)
     except Exception:  # noqa: BLE001 - a stranger's object may raise anything when it is looked at
+        return _jsonable_of_parts(value)
+
+
+def _jsonable_of_parts(value: Any) -> Any:
+    """As above, without the serializers of models, which take bytes for text unless they are configured otherwise."""
+    try:
+        return to_jsonable_python(_PARTS.to_python(value), bytes_mode="base64", fallback=_described)
+    except Exception:  # noqa: BLE001 - as above
         return _described(value)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from toolcrib.core.content import told_media
 from toolcrib.core.json import as_json
 from toolcrib.core.result import ToolResult
 
@@ -26,7 +27,7 @@ class ToolEvent:
         if self.result is not None:
             return {"kind": self.kind, "result": self.result.to_json()}
         if self.kind == "item":
-            return {"kind": self.kind, "item": as_json(self.item)}
+            return {"kind": self.kind, "item": as_json(told_media(self.item))}
         return {"kind": self.kind, "fraction": self.fraction, "message": self.message}
 
 

@@ -15,9 +15,10 @@ from typing_extensions import Unpack
 
 from toolcrib.core.errors import ExportError, did_you_mean, shown
 from toolcrib.core.spec import ToolSpec
-from toolcrib.formats.handover import Handover, Options, handover
+from toolcrib.formats.handover import Handover, Options, check_options, handover, mark_for_cache
 from toolcrib.formats.naming import CALL_TOOL, READ_RESULT, SEARCH_TOOLS, exported_names
 from toolcrib.formats.provider import Loss
+from toolcrib.formats.strict import not_strict
 from toolcrib.formats.table import Format, format_named
 
 Defer = bool | Callable[[ToolSpec], bool]
@@ -56,20 +57,12 @@ _BY_WORD: Mapping[str, Callable[[ToolSpec], str | None]] = {
 
 def handed_over(specs: Iterable[ToolSpec], format: str, **options: Unpack[HandoverOptions]) -> Handover:
     """As :func:`handover`, with those deferred that are to be."""
-    deferring = Deferring(
-        options.get("defer", False),
-        options.get("pinned", ()),
-        options.get("namespaces"),
-        options.get("search", "provider"),
-    )
-    plainly = partial(handover, format=format, **_own_options(options))
-    return deferring.handover(specs, format, plainly) if deferring else plainly(specs)
-
-
-def _own_options(options: HandoverOptions) -> Options:
-    """Those of each definition."""
-    own: Any = {name: value for name, value in options.items() if name in Options.__annotations__}
-    return own  # type: ignore[no-any-return]
+    deferring = Deferring.of(options)
+    plainly = partial(handover, format=format, strict=options.get("strict", False))
+    handed = deferring.handover(specs, format, plainly) if deferring else plainly(specs)
+    if options.get("cache"):
+        mark_for_cache(handed)
+    return handed
 
 
 def search_spec(limit: int) -> ToolSpec:
@@ -112,6 +105,24 @@ def is_own(spec: ToolSpec) -> bool:
     return spec.tool_type == _TOOL_TYPE and spec.name in (SEARCH_TOOLS, CALL_TOOL)
 
 
+class _Answers:
+    """What a function said of each tool, by name."""
+
+    __slots__ = ("_said",)
+
+    def __init__(self, said: dict[str, Any]) -> None:
+        self._said = said
+
+    def __call__(self, spec: ToolSpec) -> Any:
+        return self._said[spec.name]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Answers) and self._said == other._said
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._said.items()))
+
+
 @dataclass(frozen=True, slots=True)
 class Deferring:
     """Which tools are deferred, how they are grouped, and who searches.
@@ -129,10 +140,37 @@ class Deferring:
     def __post_init__(self) -> None:
         if isinstance(self.pinned, str) or not isinstance(self.pinned, Iterable):
             raise ExportError(f"pinned is a list of names, not {shown(self.pinned)}")
-        object.__setattr__(self, "pinned", tuple(self.pinned))
+        pinned = tuple(self.pinned)
+        for name in pinned:
+            if not isinstance(name, str):
+                raise ExportError(f"pinned is a list of names, and {shown(name)} in it is none")
+        object.__setattr__(self, "pinned", pinned)
 
     def __bool__(self) -> bool:
         return self != Deferring()
+
+    @classmethod
+    def of(cls, options: HandoverOptions) -> Deferring:
+        check_options(options, HandoverOptions)
+        return cls(
+            options.get("defer", False),
+            options.get("pinned", ()),
+            options.get("namespaces"),
+            options.get("search", "provider"),
+        )
+
+    def answered(self, specs: Iterable[ToolSpec]) -> Deferring:
+        """With what functions say of these tools in their place. It equals another if they say the same again."""
+        if not (callable(self.defer) or callable(self.namespaces)):
+            return self
+        tools = [spec for spec in specs if not is_own(spec)]
+        defer, namespaces = self.defer, self.namespaces
+        if callable(defer):
+            never = self._never_deferred()
+            defer = _Answers({spec.name: bool(defer(spec)) for spec in tools if spec.name not in never})
+        if callable(namespaces):
+            namespaces = _Answers({spec.name: namespaces(spec) for spec in tools})
+        return replace(self, defer=defer, namespaces=namespaces)
 
     def handover(self, specs: Iterable[ToolSpec], format: str, hand_over: HandOver) -> Handover:
         """What ``hand_over`` makes of the tools for ``format``, with those deferred that are to be.
@@ -166,15 +204,16 @@ class Deferring:
         names = [spec.name for spec in specs]
         known = set(names)
         for name in self.pinned:
-            if not isinstance(name, str):
-                raise ExportError(f"pinned is a list of names, and {shown(name)} in it is none")
             if name not in known:
                 raise ExportError(f"no tool is called {shown(name)}, which is pinned{did_you_mean(name, names)}")
 
     def _deferred(self, tools: list[ToolSpec]) -> set[str]:
-        pinned = {*self.pinned, READ_RESULT}  # a result tells of it, and nobody searches for it
+        never = self._never_deferred()
         chosen = self.defer if callable(self.defer) else lambda _: self.defer
-        return {spec.name for spec in tools if spec.name not in pinned and chosen(spec)}
+        return {spec.name for spec in tools if spec.name not in never and chosen(spec)}
+
+    def _never_deferred(self) -> set[str]:
+        return {*self.pinned, READ_RESULT}  # a result tells of it, and nobody searches for it
 
     def _space_of(self, spec: ToolSpec) -> str | None:
         found = self.namespaces(spec) if callable(self.namespaces) else _BY_WORD[str(self.namespaces)](spec)
@@ -209,18 +248,12 @@ class Deferring:
 
 
 def _marked(handed: Handover, specs: list[ToolSpec], deferred: set[str]) -> Handover:
-    """With ``defer_loading``. A provider caches no deferred definition, so its mark goes to the last that is not."""
     if not deferred:
         return handed
-    definitions, cached = [], None
-    for spec, definition in zip(specs, handed.definitions, strict=True):
-        if spec.name in deferred:
-            definition = definition | {"defer_loading": True}  # noqa: PLW2901
-            cached = definition.pop("cache_control", cached)
-        definitions.append(definition)
-    at = next((at for at in reversed(range(len(specs))) if specs[at].name not in deferred), None)
-    if cached is not None and at is not None:
-        definitions[at] = definitions[at] | {"cache_control": cached}
+    definitions = [
+        definition | {"defer_loading": True} if spec.name in deferred else definition
+        for spec, definition in zip(specs, handed.definitions, strict=True)
+    ]
     return replace(handed, definitions=definitions)
 
 
@@ -284,9 +317,16 @@ def _with_our_search(
     listed = [spec for spec in tools if spec.name not in deferred]
     if format == _RESPONSES:  # the answer of a search brings the definitions
         handed = hand_over([*first, *listed])
-        found = {form.names.apply(search.name): search.name} | exported_names(tools, form.names, form.title)
+        found = exported_names([search, *tools], form.names, form.title)
         asked = handed.definitions[0]
         theirs = {"type": "tool_search", "execution": "client"}
         theirs |= {key: asked[key] for key in ("description", "parameters") if key in asked}
-        return replace(handed, definitions=[theirs, *handed.definitions[1:]], names={**handed.names, **found})
+        why = "an answer of our own search brings it"
+        brought = [not_strict(spec.name, "parameters", why) for spec in tools if spec.name in deferred]
+        return replace(
+            handed,
+            definitions=[theirs, *handed.definitions[1:]],
+            names={**handed.names, **found},
+            losses=(*handed.losses, *brought) if asked.get("strict") else handed.losses,
+        )
     return hand_over([*first, *listed])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from typing_extensions import Unpack
 
-from toolcrib.core.errors import ExportError, ToolNotFoundError
+from toolcrib.core.errors import ExportError, ToolNotFoundError, did_you_mean
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats import openai_responses, openapi
 from toolcrib.formats.naming import SEARCH_TOOLS, exported_names
@@ -51,6 +51,7 @@ def handover(specs: Iterable[ToolSpec], format: str, **options: Unpack[Options])
     Raises ExportError if the format is unknown or has no such option, or if two tools would share an exported name.
     """
     form = format_named(format)
+    check_options(options, Options)
     define = _definer(form, options)
     specs = list(specs)
     names = exported_names(specs, form.names, form.title)
@@ -62,9 +63,17 @@ def handover(specs: Iterable[ToolSpec], format: str, **options: Unpack[Options])
         definitions.append(define(spec, exported, losses))
     if format == "openapi":
         definitions = [openapi.document(definitions)]
+    handed = Handover(format, definitions, names, tuple(losses))
     if options.get("cache"):
-        _cacher(form)(definitions)
-    return Handover(format, definitions, names, tuple(losses))
+        mark_for_cache(handed)
+    return handed
+
+
+def check_options(given: Iterable[str], known: type) -> None:
+    """ExportError if one of them is not among those that ``known`` types."""
+    for name in given:
+        if name not in known.__annotations__:
+            raise ExportError(f"definitions have no option {name!r}{did_you_mean(name, known.__annotations__)}")
 
 
 def _definer(form: Format, options: Options) -> Define:
@@ -75,10 +84,12 @@ def _definer(form: Format, options: Options) -> Define:
     return form.strict()
 
 
-def _cacher(form: Format) -> Callable[[list[dict[str, Any]]], None]:
+def mark_for_cache(handed: Handover) -> None:
+    """Mark the definitions up to which the provider caches them."""
+    form = format_named(handed.format)
     if form.cache is None:
         raise ExportError(f"{form.title} does not have to be told to cache definitions; leave out cache=True")
-    return form.cache
+    form.cache(handed.definitions)
 
 
 def tool_called(names: Iterable[str], format: str, exported_name: str) -> str:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
 from toolcrib.core.json import same
 from toolcrib.core.schema import JsonSchema
-from toolcrib.core.schema_facts import ANNOTATIONS, followed, listed_values, named_types
+from toolcrib.core.schema_facts import ANNOTATIONS, followed, listed_values, named_types, without
 from toolcrib.formats.schemas import properties_of, required_of
 
 _HIGHEST = frozenset({"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"})
 _LOWEST = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"})
+_LISTED = ("enum", "const")
+_MOST_COMPARED = 100
 _KINDS = ("string", "integer", "number", "boolean", "null", "array", "object")
 
 
@@ -30,7 +33,12 @@ def joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> JsonSchema:
     if _closes_out(one, other) or _closes_out(other, one):
         raise ContradictionError("additionalProperties")
     for keyword, value in other.items():
-        if keyword not in made:
+        if keyword in _LISTED and (values := listed_values(made)) is not None:
+            common = _common(values, [value] if keyword == "const" else value)
+            if not common:
+                raise ContradictionError(keyword)
+            made = without(made, *_LISTED) | {"enum": common}
+        elif keyword not in made:
             made[keyword] = value
         elif keyword == "properties":
             made[keyword] = _both(made[keyword], value)
@@ -71,6 +79,11 @@ def _common_type(one: Mapping[str, Any], other: Mapping[str, Any]) -> str | list
     return both[0] if len(both) == 1 else both
 
 
+def _common(values: list[Any], others: list[Any]) -> list[Any]:
+    texts = {json.dumps(other, sort_keys=True) for other in others}
+    return [value for value in values if json.dumps(value, sort_keys=True) in texts]
+
+
 def _types(schema: Mapping[str, Any]) -> set[str]:
     kinds = named_types(schema) or set(_KINDS)
     return kinds | {"integer"} if "number" in kinds else kinds
@@ -81,7 +94,12 @@ def _are_numbers(*values: Any) -> bool:
 
 
 def apart(branches: Sequence[Any], root: Mapping[str, Any]) -> bool:
-    """Whether it can be seen that no value fits two of the alternatives, so that any of them is one of them."""
+    """Whether it can be seen that no value fits two of the alternatives, so that any of them is one of them.
+
+    Of very many it is not looked for: each is compared with each.
+    """
+    if len(branches) > _MOST_COMPARED:
+        return False
     followed_all = [followed(branch, root) for branch in branches]
     return all(_apart(one, other) for one, other in combinations(followed_all, 2))
 

@@ -1,16 +1,15 @@
 """Definitions that are made once and handed out often.
 
 To copy thousands of them takes as long as to make them. So all callers share one copy, which nobody can change, and
-whoever looks into his list gets a copy of his own: with the first item that Python code takes out, it is a list of
-plain dicts that nobody else has. What is written in C, such as an encoder of JSON, reads the shared copy as it lies.
+whoever looks into his list gets a copy of his own: with the first item that is taken out of it, it is a list of plain
+dicts that nobody else has. What reads the memory of a list without asking it, such as pydantic, gets the shared copy.
 """
 
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any, NoReturn, SupportsIndex, overload
 
 from toolcrib.formats.handover import Handover
@@ -66,9 +65,9 @@ class KeptDefinitions(list[Definition]):
 
     __slots__ = ("_kept",)
 
-    def __init__(self, kept: KeptHandover) -> None:
-        super().__init__(kept.shared)
-        self._kept: KeptHandover | None = kept
+    def __init__(self, items: Iterable[Definition] = (), kept: KeptHandover | None = None) -> None:
+        super().__init__(items)
+        self._kept = kept
 
     def _made_own(self) -> None:
         if (kept := self._kept) is not None:
@@ -127,7 +126,7 @@ class KeptHandover:
     __slots__ = ("_bytes", "_handed", "shared")
 
     def __init__(self, handed: Handover) -> None:
-        self._handed = replace(handed, definitions=[], names=MappingProxyType(dict(handed.names)))
+        self._handed = replace(handed, definitions=[], names=dict(handed.names))
         self._bytes = marshal.dumps(handed.definitions)
         self.shared: list[Any] = [_shared(each) for each in handed.definitions]
 
@@ -136,4 +135,4 @@ class KeptHandover:
         return copies
 
     def given(self) -> Handover:
-        return replace(self._handed, definitions=KeptDefinitions(self))
+        return replace(self._handed, definitions=KeptDefinitions(self.shared, self), names=dict(self._handed.names))

@@ -18,6 +18,7 @@ from toolcrib.core.schema_facts import listed_values, named_types
 from toolcrib.formats.schemas import required_of
 
 _CONTAINERS = frozenset({dict, list})
+_ROOT, _BRANCH = "toolcrib:root", "toolcrib:branch"
 _MAX_STEPS = 200_000
 """How many schemas and values are looked at for one call."""
 
@@ -124,16 +125,22 @@ class _Reading:
     def _is_valid(self, schema: Mapping[str, Any], value: Any) -> bool:
         self._count(_size(value))
         if id(schema) not in self._compiled:
-            definitions = {key: self._root[key] for key in ("$schema", "$defs", "definitions") if key in self._root}
             try:
-                self._compiled[id(schema)] = compile_schema(definitions | dict(schema))
+                self._compiled[id(schema)] = compile_schema(self._alone(schema))
             except ValueError:
-                self._compiled[id(schema)] = None  # it refers to something else of its document
+                self._compiled[id(schema)] = None  # it refers to another document
         validator = self._compiled[id(schema)]
         try:
             return validator is not None and validator.is_valid(value)
         except ValueError:
             return False
+
+    def _alone(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """A document of that schema, in which its references lead to where they do in its own."""
+        definitions = {**self._root.get("definitions", {}), _BRANCH: schema}
+        root = {**self._root, "$id": _ROOT, "id": _ROOT, "definitions": definitions}
+        named = {"$schema": self._root["$schema"]} if "$schema" in self._root else {}
+        return {**named, "definitions": {"root": root}, "allOf": [{"$ref": f"{_ROOT}#/definitions/{_BRANCH}"}]}
 
     def _count(self, steps: int = 1) -> None:
         self._left -= steps

@@ -31,23 +31,35 @@ def definition(spec: ToolSpec, name: str, losses: list[Loss], *, strict: bool = 
     """``strict`` is always there: this API takes a definition without it for a strict one."""
     given = {"type": "function", "strict": False} | openai.function(spec, name, losses, strict=strict)
     if spec.returns:
-        if _may_be_text(spec.returns, spec.returns):
+        if _may_be_text(spec.returns):
             losses.append(Loss(spec.name, "returns", f"{_TITLE} takes the schema of JSON, and a text is sent as it is"))
         else:
             given["output_schema"] = copied(spec.returns)
     return given
 
 
-def _may_be_text(schema: Any, root: JsonSchema) -> bool:
-    schema = followed(schema, root)
-    if not isinstance(schema, Mapping):
-        return True
-    if (values := listed_values(schema)) is not None:
-        return any(isinstance(value, str) for value in values)
-    if kinds := named_types(schema):
-        return "string" in kinds
-    branches = schema.get("anyOf") or schema.get("oneOf")
-    return not branches or any(_may_be_text(branch, root) for branch in branches)
+def _may_be_text(schema: JsonSchema) -> bool:
+    todo: list[Any] = [schema]
+    seen: set[int] = set()
+    while todo:
+        part = followed(todo.pop(), schema)
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if not isinstance(part, Mapping):
+            return True
+        values, kinds = listed_values(part), named_types(part)
+        branches = part.get("anyOf") or part.get("oneOf")
+        if values is not None:
+            may_be = any(isinstance(value, str) for value in values)
+        elif kinds:
+            may_be = "string" in kinds
+        else:
+            may_be = not branches
+            todo += branches or []
+        if may_be:
+            return True
+    return False
 
 
 from_definition = openai.from_definition

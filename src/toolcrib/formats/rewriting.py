@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 from urllib.parse import unquote
 
@@ -17,7 +19,7 @@ from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.joining import ContradictionError, apart, joined
 from toolcrib.formats.jsonable import copied
 from toolcrib.formats.provider import Loss
-from toolcrib.formats.schemas import properties_of, with_root_resolved
+from toolcrib.formats.schemas import properties_of
 
 _SHAPE = frozenset({
     "type", "enum", "const", "properties", "required", "additionalProperties", "items", "anyOf", "oneOf", "allOf",
@@ -46,6 +48,10 @@ _ONE_TYPE = frozenset().union(*_APPLIES_TO.values())
 _DEFINITION = re.compile(r"#/(\$defs|definitions)/([^/]+)")
 _TYPE_OF = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 _MAX_PARTS = 10_000
+_MAX_DEPTH = 60
+"""How many levels a schema has, and how many references one place leads through."""
+_MOST_INSIDE_ITSELF = 2
+"""Once inside may be chance: two parts of a whole refer to the same."""
 _MAX_WORDS = 200
 _NULL: JsonSchema = {"type": "null"}
 
@@ -65,6 +71,8 @@ class Subset:
     """What may be left out is null instead."""
     recursive: bool = True
     tuples: bool = False
+    type_lists: bool = True
+    """A value may have one of several types by a list of them; if not, there is an alternative for each."""
     enums: tuple[type, ...] = (str, bool, int, float, type(None))
     takes: Callable[[str, Any], bool] | None = None
     """Whether it takes one of the keywords with that value; None is always."""
@@ -81,7 +89,7 @@ class UnsayableError(Exception):
 
 def rewritten(spec: ToolSpec, subset: Subset, losses: list[Loss]) -> JsonSchema:
     """The parameters of a tool as ``subset`` says them. UnsayableError if it is a closed one, and they are not."""
-    root = with_root_resolved(dict(with_pointers(spec.parameters)))
+    root = dict(with_pointers(spec.parameters))
     return _Rewriting(spec.name, "parameters", root, subset, losses).parameters()
 
 
@@ -92,7 +100,10 @@ def rewritten_output(spec: ToolSpec, subset: Subset, losses: list[Loss]) -> Json
 
 
 class _Rewriting:
-    """``root`` is where references start."""
+    """``root`` is where references start.
+
+    A definition waits until the part that refers to it is done: a long way from one to the next is no deep one.
+    """
 
     def __init__(self, tool: str, field: str, root: JsonSchema, subset: Subset, losses: list[Loss]) -> None:
         self._tool = tool
@@ -102,11 +113,19 @@ class _Rewriting:
         self._provider = subset.provider
         self._losses = losses
         self._definitions: dict[tuple[str, str], JsonSchema] = {}
-        self._open: list[str] = []
+        self._waiting: deque[tuple[str, str, str]] = deque()
+        self._now = "#"
+        self._leads: dict[str, dict[str, str]] = {}
+        """From each definition to those that it refers to, and where it does."""
+        self._open: tuple[str, ...] = ()
+        """The references that are written out around this place, each once for each level."""
+        self._written: set[str] = set()
+        """Those that are written out at this level."""
+        self._depth = 0
         self._left = _MAX_PARTS
 
     def parameters(self) -> JsonSchema:
-        schema = self._flat({"type": "object", "properties": {}} | without(self._root, "$ref"), "parameters")
+        schema = self._flat({"type": "object", "properties": {}} | self._root, "parameters")
         for keyword in [each for each in _FORBIDDEN_AT_THE_TOP if each in schema]:
             path = f"parameters.{keyword}"
             if _names_properties(schema.pop(keyword)) and self._subset.closed:
@@ -120,11 +139,24 @@ class _Rewriting:
         return self._with_definitions(self._convert(self._root, "returns"))
 
     def _with_definitions(self, made: JsonSchema) -> JsonSchema:
+        while self._waiting:
+            place, name, self._now = self._waiting.popleft()
+            self._open = ()
+            self._definitions[place, name] = self._convert(self._root[place][name], f"{self._field}.{place}.{name}")
+        if not self._subset.recursive:
+            self._refuse_circles()
         for place in ("$defs", "definitions"):
             names = [name for name in self._root.get(place, ()) if (place, name) in self._definitions]
             if names:
                 made[place] = {name: self._definitions[place, name] for name in names}
         return made
+
+    def _refuse_circles(self) -> None:
+        try:
+            TopologicalSorter(self._leads).prepare()
+        except CycleError as found:
+            reference, comes_from, *_ = found.args[1]
+            raise UnsayableError(self._leads[comes_from][reference], f"{reference!r} refers to itself") from None
 
     # What cannot be said
 
@@ -154,7 +186,19 @@ class _Rewriting:
             self._cannot(path, "no value fits it")
         if not isinstance(schema, Mapping):
             return self._anything({}, path)
-        schema = self._flat(schema, path)
+        if self._depth == _MAX_DEPTH:
+            self._cannot(path, f"it nests deeper than {_MAX_DEPTH} levels")
+            return {}
+        before, self._written = self._open, set()
+        self._depth += 1
+        flat = self._flat(schema, path)
+        self._open = (*before, *self._written)
+        made = self._shaped(flat, path)
+        self._depth -= 1
+        self._open = before
+        return made
+
+    def _shaped(self, schema: JsonSchema, path: str) -> JsonSchema:
         if "$ref" in schema:
             return self._referring(schema, path)
         for keyword in ("anyOf", "oneOf"):
@@ -162,8 +206,11 @@ class _Rewriting:
                 return self._any_of(schema, keyword, path)
         return self._plain(schema, path)
 
-    def _flat(self, schema: Mapping[str, Any], path: str) -> JsonSchema:
-        """Without ``allOf``, and without a ``$ref`` beside something that says more of the value."""
+    def _flat(self, schema: Mapping[str, Any], path: str, way: tuple[str, ...] = ()) -> JsonSchema:
+        """Without ``allOf``, and without a ``$ref`` beside something that says more of the value.
+
+        ``way`` are the references that lead here from the schema at that place.
+        """
         flat: JsonSchema = dict(schema)
         while "allOf" in flat or ("$ref" in flat and _constrains(without(flat, "$ref"))):
             parts = flat.pop("allOf", [])
@@ -173,29 +220,33 @@ class _Rewriting:
                 return parts[0] | flat  # an old way of writing something beside a reference
             for part in parts:
                 self._count(path)
-                flat = self._joined(flat, self._target(part, path), path)
+                flat = self._joined(flat, self._target(part, path, way), path)
         return flat
 
-    def _target(self, part: Any, path: str) -> Mapping[str, Any]:
+    def _target(self, part: Any, path: str, way: tuple[str, ...]) -> Mapping[str, Any]:
         """A part of a whole, and what it refers to."""
         if part is False:
             self._cannot(path, "no value fits it")
         if not isinstance(part, Mapping):
             return {}
-        if "$ref" not in part:
-            return self._flat(part, path)
-        target = lookup(self._root, part["$ref"])
-        reference = unquote(str(part["$ref"]))
-        if reference in self._open or not isinstance(target, dict):
-            self._cannot(f"{path}.$ref", f"{reference!r} refers to itself in a way that has no end")
-            return without(part, "$ref")
-        self._open.append(reference)
-        try:
-            return self._joined(self._flat(without(part, "$ref"), path), self._target(target, path), path)
-        finally:
-            self._open.pop()
+        whole = part if "$ref" in part else self._flat(part, path, way)
+        if "$ref" not in whole:
+            return whole
+        target = lookup(self._root, whole["$ref"])
+        reference = unquote(str(whole["$ref"]))
+        if reference in way or len(way) == _MAX_DEPTH or not self._has_end(reference, target):
+            self._cannot(f"{path}.$ref", f"{reference!r} leads nowhere, or to itself with no end")
+            return without(whole, "$ref")
+        self._written.add(reference)
+        way = (*way, reference)
+        beside = self._target(without(whole, "$ref"), path, way)
+        return self._joined(beside, self._target(target, path, way), path)
 
-    def _joined(self, one: JsonSchema, other: Mapping[str, Any], path: str) -> JsonSchema:
+    def _has_end(self, reference: str, target: Any) -> bool:
+        """Whether what is referred to can be written out here, where it is perhaps written out already."""
+        return isinstance(target, dict) and self._open.count(reference) < _MOST_INSIDE_ITSELF
+
+    def _joined(self, one: Mapping[str, Any], other: Mapping[str, Any], path: str) -> JsonSchema:
         try:
             return joined(one, other)
         except ContradictionError as found:
@@ -203,31 +254,26 @@ class _Rewriting:
             return {**other, **one}
 
     def _referring(self, schema: JsonSchema, path: str) -> JsonSchema:
-        reference = str(schema["$ref"])
-        target = lookup(self._root, reference)
-        reference = unquote(reference)
+        target = lookup(self._root, schema["$ref"])
+        reference = unquote(str(schema["$ref"]))
         definition = _DEFINITION.fullmatch(reference)
         if definition or reference == "#":
-            if reference == "#" or reference in self._open:
-                if not self._subset.recursive:
-                    raise UnsayableError(f"{path}.$ref", f"{reference!r} refers to itself")
-            elif definition:
+            self._leads.setdefault(self._now, {}).setdefault(reference, f"{path}.$ref")
+            if definition:
                 self._define(definition[1], definition[2].replace("~1", "/").replace("~0", "~"), reference)
             beside = self._beside(schema, path)
-            return {"anyOf": [{"$ref": reference}], **beside} if beside else {"$ref": reference}
-        if reference in self._open or not isinstance(target, dict):
-            self._cannot(f"{path}.$ref", f"{reference!r} refers to itself in a way that has no end")
+            made = {"$ref": reference.replace("%", "%25")}
+            return {"anyOf": [made], **beside} if beside else made
+        if not self._has_end(reference, target):
+            self._cannot(f"{path}.$ref", f"{reference!r} leads nowhere, or to itself with no end")
             return {"type": "object", **self._beside(schema, path)}
-        self._open.append(reference)
-        made = self._convert({**target, **without(schema, "$ref")}, path)
-        self._open.pop()
-        return made
+        self._open = (*self._open, reference)
+        return self._convert({**target, **without(schema, "$ref")}, path)
 
     def _define(self, place: str, name: str, reference: str) -> None:
         if (place, name) not in self._definitions:
-            self._open.append(reference)
-            self._definitions[place, name] = self._convert(self._root[place][name], f"{self._field}.{place}.{name}")
-            self._open.pop()
+            self._definitions[place, name] = {}
+            self._waiting.append((place, name, reference))
 
     def _any_of(self, schema: JsonSchema, keyword: str, path: str) -> JsonSchema:
         branches = schema[keyword]
@@ -254,7 +300,7 @@ class _Rewriting:
         if not kinds:
             return self._anything(schema, path)
         real = [kind for kind in kinds if kind != "null"]
-        if len(kinds) > 1 and (len(real) > 1 or real[0] in ("object", "array")):
+        if len(kinds) > 1 and (len(real) > 1 or real[0] in ("object", "array") or not self._subset.type_lists):
             apart_from_words = without(schema, *_ANNOTATIONS)
             branches = [apart_from_words | {"type": kind} if kind != "null" else _NULL for kind in kinds]
             said = {keyword: schema[keyword] for keyword in _ANNOTATIONS if keyword in schema}
@@ -283,7 +329,8 @@ class _Rewriting:
         for value in values:
             if (not named or _is_of(value, named)) and (not others or compile_schema(others).is_valid(value)):
                 by_kind.setdefault(_TYPE_OF[type(value)], []).append(value)
-        if "null" in by_kind and len(by_kind) == 2 and type(None) in self._subset.enums:
+        listable = self._subset.type_lists and type(None) in self._subset.enums
+        if "null" in by_kind and len(by_kind) == 2 and listable:
             [kind] = by_kind.keys() - {"null"}
             return {"type": [kind, "null"], "enum": [*by_kind[kind], None]}
         made = [self._enum(kind, listed, path) for kind, listed in by_kind.items()]

@@ -51,8 +51,18 @@ def with_root_resolved(schema: JsonSchema) -> JsonSchema:
         target = lookup(schema, reference)
         if not isinstance(target, dict):
             break
-        schema = copied(target) | without(schema, "$ref")
+        schema = _over(copied(target), without(schema, "$ref"))
     return schema
+
+
+def _over(target: JsonSchema, schema: JsonSchema) -> JsonSchema:
+    """What refers and what it refers to; both say which parameters there are."""
+    both: JsonSchema = {}
+    if "properties" in target:
+        both["properties"] = {**properties_of(target), **properties_of(schema)}
+    if "required" in target:
+        both["required"] = list(dict.fromkeys([*target["required"], *schema.get("required", ())]))
+    return target | schema | both
 
 
 def parameters_of(spec: ToolSpec) -> tuple[JsonSchema, list[tuple[str, Any, bool]]]:

@@ -51,6 +51,7 @@ ANTHROPIC = Subset(
     _FORMATS | {"uri"},
     closed=True,
     recursive=False,
+    type_lists=False,  # refused beside an enum: no value is of "the type ['string', 'null']"
     takes=lambda keyword, value: keyword != "minItems" or value in (0, 1),
 )
 

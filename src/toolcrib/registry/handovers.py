@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from toolcrib.core.tool import Tool
-from toolcrib.formats import Handover, HandoverOptions, handed_over
+from toolcrib.formats import Deferring, Handover, HandoverOptions, handed_over
 from toolcrib.formats.kept import KeptHandover
 
 _MOST_KEPT = 8
 """Formats and options of one registry."""
-_PLAIN = (str, bool, int, float, type(None))
 
 
 class Handovers:
@@ -22,25 +21,17 @@ class Handovers:
         self._kept: dict[Any, tuple[list[Tool], KeptHandover]] = {}
 
     def handover(self, tools: list[Tool], format: str, options: HandoverOptions) -> Handover:
-        key = _key(format, options)
-        if key is None:
-            return handed_over([tool.spec for tool in tools], format, **options)
-        kept = self._kept.get(key)
+        deferring = Deferring.of(options).answered(tool.spec for tool in tools)
+        key = (format, bool(options.get("strict")), bool(options.get("cache")), deferring)
+        try:
+            kept = self._kept.get(key)
+        except TypeError:  # something that no option can be, and is told of
+            kept = None
         if kept is not None and kept[0] == tools:
             return kept[1].given()
-        handed = handed_over([tool.spec for tool in tools], format, **options)
+        answered: HandoverOptions = {**options, "defer": deferring.defer, "namespaces": deferring.namespaces}
+        handed = handed_over([tool.spec for tool in tools], format, **answered)
         self._kept[key] = tools, KeptHandover(handed)
         for oldest in list(self._kept)[:-_MOST_KEPT]:
             self._kept.pop(oldest, None)
         return handed
-
-
-def _key(format: str, options: HandoverOptions) -> Any:
-    """Tells handovers apart; None if a function decides over it, whose mind may change."""
-    key: list[Any] = [format]
-    for option, value in sorted(options.items()):
-        values = tuple(value) if isinstance(value, list | tuple) else (value,)
-        if not all(isinstance(each, _PLAIN) for each in values):
-            return None
-        key.append((option, type(value), values))
-    return tuple(key)

@@ -6,6 +6,7 @@ instead names a handle for it, which nobody can guess.
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,10 +16,10 @@ from typing import Annotated, Any, NoReturn
 from pydantic import Field
 
 from toolcrib.calling.remembered import Remembered
-from toolcrib.core.content import SIMPLE, Audio, File, Image, Json, Part, Text, ToolReferences, parts_of
+from toolcrib.core.content import SIMPLE, Audio, File, Image, Json, Part, Text, ToolReferences, in_words, parts_of
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import InvalidArgumentsError, ToolValidationError, shown
-from toolcrib.core.excerpts import Shortened, beginning, outline
+from toolcrib.core.excerpts import Outline, Shortened, beginning, outline
 from toolcrib.core.json import as_text, pointer_keys, pointer_to, read_json, walk
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec
@@ -32,7 +33,7 @@ MOST_KEPT = 1000
 MOST_KEPT_BYTES = 64_000_000
 LONGEST_KEPT = 5_000_000
 """Characters of one result. To look into JSON it is parsed in one step, for which everybody else waits."""
-_LONGEST_HANDLE, _LONGEST_POINTER = 64, 1000
+_LONGEST_HANDLE, _LONGEST_POINTER, _LONGEST_TOLD = 64, 1000, 300
 _MOST_KEYS_TOLD = 20
 
 
@@ -57,6 +58,12 @@ class _Kept:
     """So many characters of it are read at once."""
 
 
+class ResultReader(Tool):
+    """The tool that reads what one :class:`LargeResults` has kept."""
+
+    __slots__ = ()
+
+
 class LargeResults:
     """Shortens results of more than ``most`` characters, or of more than a tool's own ``max_result_characters``.
 
@@ -67,7 +74,7 @@ class LargeResults:
         if most is not None and (type(most) is not int or most < 1):
             raise ToolValidationError(f"max_result_characters must be a whole number above 0, not {most!r:.60}")
         self.most = most
-        self.reader: Tool[..., Any] = tool(name=READ_RESULT, cacheable=False)(self._reading())
+        self.reader = self._reader()
         self._kept: Remembered[tuple[str, str], _Kept] = Remembered(MOST_KEPT, weight=MOST_KEPT_BYTES, clock=clock)
 
     def __len__(self) -> int:
@@ -105,7 +112,10 @@ class LargeResults:
             return None
         parts = parts_of(data)
         if len(parts) == 1 and isinstance(parts[0], Json):
-            return self._of_json(result, as_text(parts[0].value), limit, context)
+            value = parts[0].value
+            if not isinstance(value, str):
+                return self._of_json(result, as_text(value), limit, context)
+            return self._of_text(result, value, limit, context) if len(value) > limit else None
         return self._of_parts(result, parts, limit, context, takes)
 
     def _of_text(self, result: ToolResult, text: str, limit: int, context: ToolContext) -> Excerpt:
@@ -119,7 +129,8 @@ class LargeResults:
             return None
         handle = self._keep(_Kept(text, is_json=True, page=limit), context)
         made = outline(read_json(text), limit)
-        note = _more(len(text), _said(made.shortened), _call(handle, offset=0, pointer=_example(made.shortened)))
+        told = _told(made)
+        note = _more(len(text), _said(told), _call(handle, offset=0, pointer=_example(told), or_all=True))
         return _excerpt(result, f"{as_text(made.value)}\n\n{note}", made.value, handle, len(text))
 
     def _of_parts(
@@ -137,8 +148,8 @@ class LargeResults:
         text = "\n".join(words)
         if len(text) > limit:
             excerpt = self._of_text(result, text, limit, context)
-            data = excerpt.result.data
-            return replace(excerpt, result=replace(excerpt.result, data=[Text(data), *media]), value=None)
+            data = [Text(excerpt.result.data), *media]
+            return Excerpt(replace(excerpt.result, data=data), [excerpt.value, *media])
         return None if told == list(parts) else Excerpt(replace(result, data=told), None)
 
     def _keep(self, kept: _Kept, context: ToolContext) -> str:
@@ -150,7 +161,8 @@ class LargeResults:
         self._kept.put((context.principal, handle), kept, seconds=KEPT_SECONDS, weight=weight)
         return handle
 
-    def _reading(self) -> Callable[..., Any]:
+    def _reader(self) -> ResultReader:
+        @tool(name=READ_RESULT, cacheable=False)
         async def read_result(
             handle: Annotated[str, Field(max_length=_LONGEST_HANDLE, description="The handle as it was given.")],
             context: ToolContext,
@@ -169,7 +181,10 @@ class LargeResults:
             """
             return self._read(handle, offset, pointer, context)
 
-        return read_result
+        return ResultReader(
+            read_result.spec, read_result.function, read_result.runner,
+            context_parameter=read_result.context_parameter, decode=read_result.decode,
+        )  # fmt: skip
 
     def _read(self, handle: str, offset: int, pointer: str, context: ToolContext) -> Any:
         kept = self._kept.get((context.principal, handle))
@@ -189,8 +204,10 @@ class LargeResults:
         if offset or isinstance(value, str):
             return _page(text, offset, kept.page, handle, pointer)
         made = outline(value, kept.page)
-        example = _example(made.shortened, pointer)
-        note = _more(len(text), _said(made.shortened, pointer), _call(handle, offset=0, pointer=example), "part")
+        told = _told(made, pointer)
+        if not (example := _example(told, pointer)):
+            return _page(text, 0, kept.page, handle, pointer)
+        note = _more(len(text), _said(told), _call(handle, offset=0, pointer=example), "part")
         return f"{as_text(made.value)}\n\n{note}"
 
 
@@ -249,30 +266,29 @@ def _more(characters: int, what: str, call: str, whole: str = "result") -> str:
     return f"[The {whole} has {characters:,} characters; {what}. {call}]"
 
 
-def _call(handle: str, *, offset: int, pointer: str = "") -> str:
+def _call(handle: str, *, offset: int, pointer: str = "", or_all: bool = False) -> str:
     if not handle:
         return "It is too long to be kept; call the tool again in a way that gives less."
-    where = f"pointer={_quoted(pointer)}" if pointer and not offset else f"offset={offset}"
-    also = f", pointer={_quoted(pointer)}" if pointer and offset else ""
-    return f'Read more with {READ_RESULT}(handle="{handle}", {where}{also}).'
+    where = [f"offset={offset}"] if offset or not pointer else []
+    where += [f"pointer={json.dumps(pointer, ensure_ascii=False)}"] if pointer else []
+    instead = ", or all of it as text with offset=0" if pointer and or_all else ""
+    return f'Read more with {READ_RESULT}(handle="{handle}", {", ".join(where)}){instead}.'
 
 
-def _quoted(pointer: str) -> str:
-    return '"' + pointer.replace("\\", "\\\\").replace('"', '\\"') + '"'
+def _told(made: Outline, below: str = "") -> list[Shortened]:
+    """What is not shown of a part, as seen from the whole; not what lies too deep to be told in a few words."""
+    seen = [replace(one, path=(*pointer_keys(below), *one.path)) for one in made.shortened]
+    return [one for one in seen if len(one.pointer) <= _LONGEST_TOLD]
 
 
-def _said(shortened: Sequence[Shortened], below: str = "") -> str:
-    said = [str(replace(one, path=(*_keys(below), *one.path))) for one in shortened]
-    return f"above is an outline of it: {'; '.join(said)}"
+def _said(shortened: Sequence[Shortened]) -> str:
+    said = "; ".join(map(str, shortened))
+    return f"above is an outline of it: {said}" if said else "above is an outline of it"
 
 
 def _example(shortened: Sequence[Shortened], below: str = "") -> str:
-    """The pointer of something that was left out."""
-    return next((f"{below}{one.next_pointer}" for one in shortened if f"{below}{one.next_pointer}"), "")
-
-
-def _keys(pointer: str) -> tuple[str | int, ...]:
-    return tuple(pointer_keys(pointer))
+    """The pointer of something that was left out; empty if none leads further than the one that was read."""
+    return next((one.next_pointer for one in shortened if one.next_pointer != below), "")
 
 
 def _is_too_large(part: Part, limit: int, takes: Callable[[Part], bool]) -> bool:
@@ -282,4 +298,4 @@ def _is_too_large(part: Part, limit: int, takes: Callable[[Part], bool]) -> bool
 
 def _instead(part: Part) -> Part:
     assert isinstance(part, Image | Audio | File)
-    return Text(f"[{part.type} of {len(part.data):,} bytes, {part.media_type}: it cannot be shown here]")
+    return Text(f"[{in_words(part)}: it cannot be shown here]")

@@ -29,7 +29,7 @@ from toolcrib.registry import selection
 from toolcrib.registry.discovery import GROUPS, Discovery, find_plugins
 from toolcrib.registry.frameworks import Frameworks
 from toolcrib.registry.handovers import Handovers
-from toolcrib.registry.large_results import LargeResults
+from toolcrib.registry.large_results import LargeResults, ResultReader
 from toolcrib.registry.listeners import Handler, Listeners
 from toolcrib.registry.running import Running
 from toolcrib.registry.tool_search import ToolSearch
@@ -141,13 +141,14 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
             self._listeners.tell(ToolRegistered(tool))
 
     def _with_reader(self, tools: list[Tool]) -> list[Tool]:
-        """And the tool that reads what is left out of their results, if that may happen."""
-        if self._large is None:
-            if all(tool.spec.max_result_characters is None for tool in tools):
-                return tools
+        """And the tool that reads what is left out of their results, if that may happen; no other registry's."""
+        if self._large is None and any(tool.spec.max_result_characters is not None for tool in tools):
             self._large = LargeResults()
-        reader = self._large.reader
-        return tools if reader in tools or self._tools.get(reader.name) is reader else [*tools, reader]
+        reader = None if self._large is None else self._large.reader
+        tools = [tool for tool in tools if tool is reader or not isinstance(tool, ResultReader)]
+        if reader is None or reader in tools or self._tools.get(reader.name) is reader:
+            return tools
+        return [*tools, reader]
 
     def update(self, name: str, thing: Any) -> Tool:
         """Put another tool in the place of the one called ``name``. It must bear that name."""
@@ -222,21 +223,22 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
     def for_model(self, capabilities: Iterable[str]) -> ToolRegistry:
         """A registry of the tools that a model with these capabilities can use; ``left_out`` says why not others."""
         has = frozenset(str(capability) for capability in capabilities)
-        fitting = ToolRegistry()
-        fitting._under_rules_of(self)
-        for tool in map(fitting.searching_here, self.get_all()):
+        fitting, usable = ToolRegistry(), []
+        for tool in self.get_all():
             if reason := selection.why_not(tool.spec, has):
                 fitting.left_out[tool.name] = reason
                 continue
-            fitting._tools[tool.name] = tool
+            usable.append(tool)
             if remark := selection.not_at_best(tool.spec, has):
                 fitting.suboptimal[tool.name] = remark
+        fitting._take_over(self, usable)
         return fitting
 
-    def _under_rules_of(self, other: ToolRegistry, **changes: Any) -> None:
-        """From now on calls go as they do in ``other``, but for ``changes``."""
+    def _take_over(self, other: ToolRegistry, tools: Iterable[Tool], **changes: Any) -> None:
+        """Hold these tools of ``other``. Calls go as they do there, but for ``changes``."""
         self._calls, self._large = replace(other._calls, resolve=self._resolve, **changes), other._large
         self._tokens = other._tokens
+        self._tools = {tool.name: self.searching_here(tool) for tool in tools}
 
     # Handing over
 
@@ -246,8 +248,8 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
         Made once for as long as the tools are the same; the definitions are the caller's own all the same. The options
         are those of :meth:`definitions`.
         """
-        self._tokens.format = format
         handed = self._handovers.handover(self.get_all(), format, options)
+        self._tokens.format = format
         self._offer(handed.names)
         return handed
 

@@ -25,6 +25,7 @@ from toolcrib.core.tool import Tool
 from toolcrib.formats import Asked, signatures
 from toolcrib.formats.deferring import CALL_SPEC, MOST_FOUND, USUALLY_FOUND, is_own, search_spec
 from toolcrib.formats.naming import CALL_TOOL, SEARCH_TOOLS
+from toolcrib.formats.nulls import without_nulls
 from toolcrib.formats.provider import arguments_of
 
 _MOST_NEAR = 5
@@ -118,13 +119,16 @@ class ToolSearch:
         if isinstance(own, Unguarded) and isinstance(asked, Mapping) and asked.keys() <= _PARAMETERS:
             name = asked.get("name")
             if isinstance(name, str) and not self._is_own(name):
-                return await self._call_found(name, partial(_given, asked.get("arguments")), context)
+                arguments = asked.get("arguments")
+                given = arguments if isinstance(arguments, Mapping) else partial(_given, arguments)
+                return await self._call_found(name, given, context)
         return await self._calls.execute(CALL_TOOL, asked, context)
 
     async def _call_found(self, name: str, arguments: Arguments, context: ToolContext) -> ToolResult:
         result = await self._calls.execute(name, arguments, context)
         if result.error_code == ToolNotFoundError.code and name not in self._tools:
-            near = [self._tools[one] for one in closest(name, list(self._tools), _MOST_NEAR)]
+            tools = dict(self._tools)
+            near = [tools[one] for one in closest(name, tools, _MOST_NEAR)]
             known = [tool.name async for tool in self._allowed(near, context)]
             result.error = ToolNotFoundError(name, known).message
         return result
@@ -144,8 +148,11 @@ class ToolSearch:
 
 
 def _given(arguments: Any, spec: ToolSpec) -> dict[str, Any]:
-    """What a tool is called with: an object, or the JSON text of one, which some models write instead."""
-    return arguments_of(Asked(spec.name, arguments, ""), CALL_TOOL)
+    """What a tool is called with: an object, or the JSON text of one, which some models write instead.
+
+    As in a call of the tool itself, a null may stand for what is not given.
+    """
+    return without_nulls(spec.parameters, arguments_of(Asked(spec.name, arguments, ""), CALL_TOOL))
 
 
 def _checked(limit: object) -> int:

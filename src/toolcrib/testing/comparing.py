@@ -11,6 +11,8 @@ from toolcrib.core.errors import ToolValidationError, shown
 from toolcrib.core.json import same
 
 _MOST_TOLD = 20
+_MOST_ALIKE = 40
+"""Characters that two texts have in common at their beginning, when both are told."""
 _MISSING = object()
 _SCALARS = (str, int, float, bool, type(None))
 
@@ -68,7 +70,18 @@ def _differences(expected: Any, came: Any, tolerance: float, place: str) -> Iter
     elif came is _MISSING:
         yield f"{_at(place)}{shown(expected)} is expected, and nothing came"
     elif not _is_as(expected, came, tolerance):
-        yield f"{_at(place)}{shown(expected)} is expected, {shown(came)} came"
+        yield f"{_at(place)}{_unlike(expected, came)}"
+
+
+def _unlike(expected: Any, came: Any) -> str:
+    """Both, and of long texts what they have from shortly before they part."""
+    if isinstance(expected, str) and isinstance(came, str):
+        pairs = enumerate(zip(expected, came, strict=False))
+        alike = next((place for place, (one, other) in pairs if one != other), min(len(expected), len(came)))
+        if alike > _MOST_ALIKE:
+            start = alike - _MOST_ALIKE // 2
+            return f"from character {start} on {shown(expected[start:])} is expected, {shown(came[start:])} came"
+    return f"{shown(expected)} is expected, {shown(came)} came"
 
 
 def _at(place: str) -> str:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from toolcrib.calling.call import Approve
+from toolcrib.calling.call import Approve, Unguarded
 from toolcrib.core.errors import Exit, kind_for_code
-from toolcrib.core.json import as_json
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolExample, ToolSpec
+from toolcrib.core.tool import Tool
 from toolcrib.registry import ToolRegistry
+from toolcrib.registry.large_results import ResultReader
 from toolcrib.testing.comparing import differences
 
 Execute = Callable[[str, Mapping[str, Any]], Awaitable[ToolResult]]
@@ -51,7 +52,7 @@ async def run_example(
         return Outcome(spec.name, number, Verdict.SKIPPED, "the example is a text, which cannot be run; give its input")
     result = await execute(spec.name, example.input)
     if result.success:
-        wrong = [] if example.output is None else differences(example.output, as_json(result.data), tolerance)
+        wrong = [] if example.output is None else differences(example.output, result.to_json()["data"], tolerance)
         return Outcome(spec.name, number, Verdict.FAILED if wrong else Verdict.PASSED, "\n".join(wrong))
     verdict = Verdict.SKIPPED if _was_refused(result) else Verdict.FAILED
     return Outcome(spec.name, number, verdict, result.error or "the tool gave no reason")
@@ -76,7 +77,7 @@ async def run_examples(
     ``allow``. A tool without examples has one outcome that says so.
     """
     examined = Examined(registry, allow)
-    tools = registry.get_all() if names is None else [registry.get(name) for name in names]
+    tools = examined.written() if names is None else [registry.get(name) for name in names]
     return [outcome for tool in tools for outcome in await outcomes(examined.execute, tool.spec, tolerance)]
 
 
@@ -98,8 +99,12 @@ class Examined(ToolRegistry):
     """The tools of a registry under its rules, except that those named in ``allow`` are approved and no others."""
 
     def __init__(self, registry: ToolRegistry, allow: Collection[str] = ()) -> None:
-        super().__init__(registry.get_all())
-        self._under_rules_of(registry, approve=approving(allow))
+        super().__init__()
+        self._take_over(registry, registry.get_all(), approve=approving(allow))
+
+    def written(self) -> list[Tool]:
+        """The tools that somebody wrote: a registry adds others, with which a model finds tools and reads results."""
+        return [tool for tool in self.get_all() if not isinstance(tool, Unguarded | ResultReader)]
 
 
 def approving(allow: Collection[str]) -> Approve | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from typing import Any
 
 from toolcrib.core.errors import ToolValidationError, shown
 from toolcrib.testing.comparing import differences
@@ -31,7 +32,7 @@ def assert_calls(
     ``exact=False`` there may be other calls between, and other arguments beside those that are given.
     """
     __tracebackhide__ = True
-    calls = list(made.calls if isinstance(made, RecordingRegistry) else made)
+    calls = _made(made)
     wanted: list[ScriptedCall | str] = [expected] if isinstance(expected, ScriptedCall | str) else list(expected)
     for each in wanted:
         if not isinstance(each, ScriptedCall | str):
@@ -48,6 +49,13 @@ def assert_calls(
     if any(line.startswith(("- ", "+ ", "! ")) for line in lines):
         head = f"  {'expected':{_WIDTH}}  called"
         raise AssertionError("\n".join(["the calls are not those that are expected", head, *lines]))
+
+
+def _made(recorded: Any) -> list[RecordedCall]:
+    calls = recorded.calls if isinstance(recorded, RecordingRegistry) else recorded
+    if not isinstance(calls, Sequence) or not all(isinstance(each, RecordedCall) for each in calls):
+        raise ToolValidationError(f"{shown(recorded)} has recorded no calls; make a RecordingRegistry of the registry")
+    return list(calls)
 
 
 def _complaints(expected: ScriptedCall | str, made: RecordedCall, exact: bool) -> list[str]:

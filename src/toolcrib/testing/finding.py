@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,7 +18,8 @@ from toolcrib.registry.discovery import import_file, things_in
 def find_registries(reference: str, folder: Path | None = None) -> list[ToolRegistry]:
     """What ``reference`` names: a registry, a tool or a list of tools; of a module its registries and its other tools.
 
-    A file is looked for in ``folder``. Raises ToolValidationError if it cannot be imported or holds no tools.
+    Modules and files are looked for in ``folder`` too, which stays on the path: a tool may import when it runs.
+    Raises ToolValidationError if it cannot be imported or holds no tools.
     """
     name, _, attribute = reference.partition(":") if not Path(reference).exists() else (reference, "", "")
     module = _imported(name, folder or Path.cwd())
@@ -34,9 +36,10 @@ def find_registries(reference: str, folder: Path | None = None) -> list[ToolRegi
 
 
 def _imported(name: str, folder: Path) -> ModuleType:
-    is_file = name.endswith(".py")
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
     try:
-        if not is_file:
+        if not name.endswith(".py"):
             return importlib.import_module(name)
         if not (path := folder / name).is_file():
             raise ToolValidationError(f"{name!r} is not a file")

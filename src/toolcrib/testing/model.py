@@ -11,7 +11,7 @@ from toolcrib.core.json import as_json
 from toolcrib.formats.plain import plain
 from toolcrib.testing.conversation import Conversation, read_conversation
 from toolcrib.testing.handed import schemas_of
-from toolcrib.testing.script import Turn, turn_of
+from toolcrib.testing.script import ScriptedCall, Turn, turn_of
 from toolcrib.testing.shapes import shape_named
 
 
@@ -52,12 +52,12 @@ class ScriptedModel:
     As a provider does, it refuses a conversation in which a call has no answer under its id, or an answer no call.
     """
 
-    def __init__(self, script: Iterable[Any], *, format: str = "openai", as_sdk: bool = False) -> None:
+    def __init__(self, script: Iterable[Any] | ScriptedCall, *, format: str = "openai", as_sdk: bool = False) -> None:
         self.format = format
         self.as_sdk = as_sdk
         self.requests: list[Request] = []
         self._shape = shape_named(format)
-        self._script = [script] if isinstance(script, str) else list(script)
+        self._script = [script] if isinstance(script, str | ScriptedCall) else list(script)
         self._calls = 0
         for said in self._script:
             if not (isinstance(said, BaseException) or callable(said)):

@@ -43,10 +43,11 @@ class RecordingRegistry(ToolRegistry):
         for name in answers:
             if name not in registry:
                 raise ToolNotFoundError(name, registry.names())
-        super().__init__(
-            _answering(tool, answers[tool.name]) if tool.name in answers else tool for tool in registry.get_all()
+        super().__init__()
+        self._take_over(
+            registry,
+            [_answering(tool, answers[tool.name]) if tool.name in answers else tool for tool in registry.get_all()],
         )
-        self._under_rules_of(registry)
         self.calls: list[RecordedCall] = []
         self.observe(_Keeper(self.calls))
 
@@ -74,10 +75,17 @@ class _Keeper:
         self._kept = kept
 
     def begin(self, call: Observed) -> RecordedCall:
-        given = {} if call.given is None else call.given
-        entry = RecordedCall(call.name, copied(dict(given)) if isinstance(given, Mapping) else given, call.context)
+        entry = RecordedCall(call.name, _kept(call.given), call.context)
         self._kept.append(entry)
         return entry
 
     def end(self, begun: RecordedCall, call: Observed) -> None:
+        if callable(begun.arguments):  # it made them when the tool was known, if it was
+            begun.arguments = _kept(None if callable(call.given) else call.given)
         begun.result = call.result
+
+
+def _kept(given: Any) -> Any:
+    if given is None:
+        return {}
+    return copied(dict(given)) if isinstance(given, Mapping) else given

@@ -27,6 +27,17 @@ async def told(context: ToolContext):
     yield 2
 
 @tool
+def prints() -> int:
+    """Print."""
+    print("printed")
+    return 7
+
+@tool
+def picture() -> bytes:
+    """Draw."""
+    return b"\\x89PNG\\r\\n\\x1a\\n\\xff\\xff\\xff"
+
+@tool
 def add(a: int, b: int = 1) -> int:
     """Add two numbers."""
     return a + b
@@ -80,6 +91,7 @@ def plugins(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("joined --words a --words b --upper", "A-B"),
         ('joined --words ["x","y"] --sign +', "x+y"),
         ("apart --no-asleep", "awake"),
+        ("picture", {"data": "iVBORw0KGgr///8=", "media_type": "image/png", "type": "image"}),
     ],
 )  # fmt: skip
 def test_a_tool_is_run_with_typed_arguments(cli: Cli, line: str, result: object):
@@ -108,6 +120,12 @@ def test_what_goes_wrong_is_told_and_has_its_status(cli: Cli, line: str, status:
     assert answer.status == status
     assert complaint in one_sentence(answer)
     assert answer.out == ""
+
+
+@pytest.mark.usefixtures("plugins")
+def test_what_a_tool_prints_is_not_in_the_answer(cli: Cli):
+    answer = cli("tools", "run", "prints")
+    assert (answer.status, answer.json, answer.err) == (0, 7, "printed\n")
 
 
 @pytest.mark.usefixtures("plugins")

@@ -71,6 +71,14 @@ def test_the_tools_of_a_module(cli: Cli, line: str, status: int, expected: list[
     assert verdicts(answer.out) == expected
 
 
+def test_what_is_printed_meanwhile_is_not_in_the_answer(cli: Cli, module: Path):
+    printing = TOOLS.replace("return a + b", "print('adding'); return a + b") + "\nprint('imported')\n"
+    module.write_text(printing, encoding="utf-8")
+    answer = cli("tools", "test", "--module", "examined_tools:registry")
+    assert (answer.status, answer.err) == (0, "imported\nadding\nadding\n")
+    assert verdicts(answer.out) == ["add 1 passed", "add 2 passed"]
+
+
 @pytest.mark.usefixtures("module")
 @pytest.mark.parametrize(
     ("line", "status", "complaint"),

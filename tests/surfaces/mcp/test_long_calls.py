@@ -124,9 +124,10 @@ async def test_pictures_stay(most: int) -> None:
     async with Client(build_server(toolbox(drawn, alone, most=most))) as client:
         assert (await client.call_tool("alone", {})).content[0].type == "image"
         answer = await client.call_tool("drawn", {})
-    if most == 50_000:
-        return
-    assert [block.type for block in answer.content] == ["text", "image"] and len(text_of(answer)) < 800
+    assert [block.type for block in answer.content] == ["text", "image"]
+    told = answer.structured_content["result"]
+    assert told[1] == "[image of 4 bytes, image/png]", "it is not sent a second time"
+    assert (len(text_of(answer)) < 800) == (len(told[0]) < 800) == (most == 500)
 
 
 async def test_a_tool_of_the_same_name_is_hidden_while_results_are_kept() -> None:
@@ -181,6 +182,7 @@ async def test_progress_and_items_are_reported_to_who_asks() -> None:
     [
         ([ToolEvent("item", item=1), ToolEvent("item", item={"a": 1})], [(1, None, "1"), (2, None, '{"a": 1}')]),
         ([ToolEvent("progress", 0.5, "half"), ToolEvent("progress", 0.5)], [(0.5, 1, "half"), (0.5, 1, None)]),
+        ([ToolEvent("progress", 0.0, "a"), ToolEvent("item", item=1)], [(0, 1, "a"), (0, 1, "1")]),
         ([ToolEvent("progress", None, "x"), ToolEvent("progress", 0.5, "y")], [(1, None, "x"), (2, None, "y")]),
         ([ToolEvent("progress", 1.0, "a"), ToolEvent("item", item="b")], [(1, 1, "a"), (1, 1, "b")]),
     ],
@@ -191,6 +193,12 @@ def test_progress_only_grows(events: list[ToolEvent], told: list[tuple[float, fl
     assert [far for far, *_ in reported] == sorted({far for far, *_ in reported})
     for (far, total, message), (expected, of, said) in zip(reported, told, strict=True):
         assert far == pytest.approx(expected) and (total, message) == (of, said)
+
+
+@pytest.mark.parametrize("item", [Image(b"x" * 1000), [b"\x89PNG\r\n\x1a\n"]])
+def test_an_image_is_a_message_of_a_few_words(item: Any) -> None:
+    _, _, message = Progress().after(ToolEvent("item", item=item))
+    assert message is not None and "image of " in message and len(message) < 50
 
 
 def test_a_long_item_is_a_short_message() -> None:

@@ -74,10 +74,37 @@ async def test_progress_and_items_and_then_the_result(client: httpx.AsyncClient)
     assert 'toolcrib_tool_runs_total{outcome="done"} 1.0' in (await client.get("/metrics")).text
 
 
-@pytest.mark.parametrize("accept", ["*/*", "application/json", "text/*", "application/json, text/event-stream", ""])
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "*/*",
+        "application/json",
+        "text/*",
+        "application/json, text/event-stream",
+        "",
+        "text/event-stream;q=0",
+        "*/*, text/event-stream; q=0.000",
+        "text/event-stream;q=0.5, application/json",
+    ],
+)
 async def test_who_does_not_prefer_events_gets_json(client: httpx.AsyncClient, accept: str) -> None:
     answer = await run(client, "crawl", {"pages": 2}, accept=accept)
     assert answer.json()["data"] == ["text 1", "text 2"]
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "Text/Event-Stream; charset=utf-8",
+        "application/json;q=0.5, text/event-stream",
+        "text/event-stream; q = 0.1",
+        "text/event-stream;q=much",
+        "text/event-stream;q=0.9, */*",
+    ],
+)
+async def test_who_prefers_events_gets_them(client: httpx.AsyncClient, accept: str) -> None:
+    answer = await run(client, "crawl", {"pages": 1}, accept=accept)
+    assert answer.headers["content-type"].startswith("text/event-stream")
 
 
 @pytest.mark.parametrize(

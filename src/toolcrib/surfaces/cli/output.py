@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, redirect_stdout
 from typing import Any
 
 from toolcrib.core.json import as_json
@@ -14,6 +15,11 @@ def print_json(value: Any, *, indent: int | None = 2) -> None:
     """``value`` as JSON, readable Unicode if stdout can take it."""
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
     print(json.dumps(as_json(value), indent=indent, ensure_ascii=encoding != "utf8"))
+
+
+def prints_aside() -> AbstractContextManager[object]:
+    """Within it what tools print goes to stderr: stdout is for the answer, which a program may read."""
+    return redirect_stdout(sys.stderr)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str = "nothing found") -> None:

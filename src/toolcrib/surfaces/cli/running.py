@@ -13,7 +13,7 @@ from toolcrib.core.errors import Exit
 from toolcrib.core.json import read_json
 from toolcrib.surfaces.cli.catalogue import NameArgument
 from toolcrib.surfaces.cli.invocation import Invocation, JsonOption, StoreOption, example, invocation
-from toolcrib.surfaces.cli.output import complain, print_json, printable
+from toolcrib.surfaces.cli.output import complain, print_json, printable, prints_aside
 from toolcrib.surfaces.cli.watching import watching
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def run(
         return {**_json_object(arguments), **typed_arguments(spec, ctx.args)}
 
     invoked = invocation(ctx, store, as_json)
-    with invoked.system() as system, fence(address_rules(system.settings)), watching() as listener:
+    with invoked.system() as system, fence(address_rules(system.settings)), prints_aside(), watching() as listener:
         calls = replace(system.local_calls, approve=approval(yes))
         result = asyncio.run(calls.execute(name, given, NO_CONTEXT.heard_by(listener)))
     raise typer.Exit(tell(invoked, result))
@@ -69,7 +69,7 @@ def tell(invoked: Invocation, result: ToolResult) -> int:
     if invoked.as_json:
         print_json(result.to_json())
     elif result.success:
-        print_json(result.data)
+        print_json(result.to_json()["data"])
     if result.success:
         return 0
     hint = "; pass --yes to approve it" if result.error_code == "approval_required" else ""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +11,7 @@ import typer
 from toolcrib.core.errors import Exit, ToolNotFoundError
 from toolcrib.surfaces.cli.catalogue import complete_name
 from toolcrib.surfaces.cli.invocation import Invocation, JsonOption, StoreOption, example, invocation
-from toolcrib.surfaces.cli.output import print_json, print_table
+from toolcrib.surfaces.cli.output import print_json, print_table, prints_aside
 
 if TYPE_CHECKING:
     from toolcrib.bootstrap import System
@@ -63,10 +61,11 @@ def run_tests(
     import asyncio
 
     invoked = invocation(ctx, store, as_json)
-    if module:
-        found = asyncio.run(_of_module(module, names or [], allow or [], tolerance))
-    else:
-        found = _of_system(invoked, names or [], allow or [], tolerance)
+    with prints_aside():
+        if module:
+            found = asyncio.run(_of_module(module, names or [], allow or [], tolerance))
+        else:
+            found = _of_system(invoked, names or [], allow or [], tolerance)
     _tell(invoked, found)
     failing = {"failed", "no examples"} if fail_without_examples else {"failed"}
     raise typer.Exit(Exit.NO if any(each.verdict in failing for each in found) else Exit.DONE)
@@ -76,7 +75,6 @@ async def _of_module(reference: str, names: list[str], allow: list[str], toleran
     from toolcrib.testing import run_examples
     from toolcrib.testing.finding import find_registries
 
-    sys.path.insert(0, str(Path.cwd()))
     registries = find_registries(reference)
     known = [name for registry in registries for name in registry.names()]
     _check_known([*names, *allow], known)
@@ -84,7 +82,10 @@ async def _of_module(reference: str, names: list[str], allow: list[str], toleran
         outcome
         for registry in registries
         for outcome in await run_examples(
-            registry, [name for name in names or known if name in registry], allow=allow, tolerance=tolerance
+            registry,
+            [name for name in names if name in registry] if names else None,
+            allow=allow,
+            tolerance=tolerance,
         )
     ]
 

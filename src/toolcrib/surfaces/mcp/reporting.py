@@ -8,6 +8,7 @@ from contextlib import aclosing
 from typing import Any
 
 from toolcrib.calling.streaming import stream
+from toolcrib.core.content import without_media
 from toolcrib.core.context import ToolContext
 from toolcrib.core.json import as_text
 from toolcrib.core.progress import ToolEvent
@@ -38,17 +39,19 @@ class Progress:
     def __init__(self) -> None:
         self._far = 0.0
         self._of_one = False
+        self._is_told = False
 
     def after(self, event: ToolEvent) -> tuple[float, float | None, str | None]:
         """What to report of an event: its fraction of 1, or a step more if no fraction is known."""
-        message = as_text(event.item) if event.kind == "item" else event.message
+        message = as_text(without_media(event.item)) if event.kind == "item" else event.message
         if event.fraction is not None and self._far < 1:
             self._of_one = True
             self._far = max(event.fraction, self._above)
         else:
             self._far = self._above if self._of_one else self._far + 1
+        self._is_told = True
         return self._far, 1.0 if self._of_one else None, message[:_LONGEST_MESSAGE] or None
 
     @property
     def _above(self) -> float:
-        return math.nextafter(self._far, math.inf) if self._far else 0.0
+        return math.nextafter(self._far, math.inf) if self._is_told else 0.0

@@ -10,6 +10,7 @@ from toolcrib.calling.blocking import READS, in_thread
 from toolcrib.calling.call import Calls
 from toolcrib.catalogue import Catalogue
 from toolcrib.catalogue.reading import CatalogueReader
+from toolcrib.core.content import without_media
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import ToolcribError
 from toolcrib.core.json import as_json, write_json
@@ -78,25 +79,24 @@ class ToolCall:
         """For the model what is not too long; for programs what the tool's schema says."""
         spec = self._spec
         excerpt = None if self._large is None else self._large.excerpt(result, spec, context, takes_all)
-        if excerpt is None:
-            answer = render_result("mcp", "", result)
-            value = result.data
-        else:
-            answer = render_result("mcp", "", excerpt.result)
+        answer = render_result("mcp", "", result if excerpt is None else excerpt.result)
+        value = result.data if excerpt is None or excerpt.value is None else excerpt.value
+        if excerpt is not None:
             answer.pop("structuredContent", None)  # of the text that a model reads
-            value = result.data if excerpt.value is None or spec is None else _fitting(spec, excerpt.value, result.data)
-        if spec is not None and spec.returns and result.success and not holds_media(spec.returns):
-            answer.setdefault("structuredContent", structured(as_json(value)))
+        if spec is None or not spec.returns or not result.success or "structuredContent" in answer:
+            return answer
+        if not holds_media(spec.returns):
+            answer["structuredContent"] = structured(as_json(_fitting(spec, without_media(value), result.data)))
         return answer
 
 
-def _fitting(spec: ToolSpec, outline: Any, whole: Any) -> Any:
-    """The outline of a result if the tool's schema takes it: a client refuses what does not fit. Else all of it."""
+def _fitting(spec: ToolSpec, short: Any, whole: Any) -> Any:
+    """What is short of a result if the tool's schema takes it: a client refuses what does not fit. Else all of it."""
     try:
-        OutputCheck(spec.returns, spec.name)(outline)
+        OutputCheck(spec.returns, spec.name)(short)
     except ToolcribError:
         return whole
-    return outline
+    return short
 
 
 class Toolbox:
