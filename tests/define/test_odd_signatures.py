@@ -751,6 +751,22 @@ def twice(city: str, /, **options: Unpack[Place]) -> None:
     """Take."""
 
 
+class Unfinished(BaseModel):
+    later: "Later"  # type: ignore[name-defined]  # noqa: F821
+
+
+def unfinished(given: Unfinished) -> None:
+    """Take."""
+
+
+def unknown_rest(**rest: Unknown) -> None:
+    """Take."""
+
+
+def no_type(a: "1 / 0") -> None:  # type: ignore[valid-type]
+    """Take."""
+
+
 class Opaque(enum.Enum):
     ONE = object()
 
@@ -793,6 +809,15 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "two contexts": (two_contexts, r"two ToolContext parameters: 'one' and 'two'"),
     "unpacks no TypedDict": (no_typed_dict, r"parameter 'options' of tool 'no_typed_dict' unpacks .*int"),
     "a parameter twice": (twice, r"parameter 'city' of tool 'twice' is there twice"),
+    "unfinished model": (
+        unfinished,
+        r"'given' in tool 'unfinished' has .*: Unfinished is not fully defined",
+    ),
+    "**rest of any class": (unknown_rest, r"the type of '\*\*rest' in tool 'unknown_rest' has no JSON Schema"),
+    "an expression that fails": (
+        no_type,
+        r"of parameter 'a' of tool 'no_type' cannot be read: division by zero",
+    ),
     "Enum of objects": (opaque, r"the type of 'one' in tool 'opaque' has no JSON Schema: Opaque cannot be made from"),
     "type of a package": (needs_more, r"the type of 'one' in tool 'needs_more' has no .*: email-validator is not inst"),
     "two aliases": (two_aliases, r"parameter 'one' of tool 'two_aliases' can have one name as its alias"),

@@ -169,8 +169,10 @@ def _wants_a_class(annotation: Any) -> bool:
 
 
 def _unknown_type(tool: str, name: str, annotation: Any, error: Exception) -> ToolValidationError:
-    if isinstance(error, PydanticSchemaGenerationError | PydanticInvalidForJsonSchema | PydanticSerializationError):
-        shown = annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    shown = annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    if isinstance(error, PydanticUserError) and error.code == "class-not-fully-defined":
+        reason = f"{shown} is not fully defined; define what it names before it, or call its model_rebuild()"
+    elif isinstance(error, PydanticSchemaGenerationError | PydanticInvalidForJsonSchema | PydanticSerializationError):
         reason = (
             f"{shown} cannot be made from JSON; use plain types, a dataclass, a TypedDict or a pydantic model, "
             "and make the rest of them in the function"

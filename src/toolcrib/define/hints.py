@@ -28,7 +28,6 @@ _LISTS = frozenset(
 """What a JSON array may stand for: a function gets a list, which travels to other processes too."""
 _DICTS = frozenset({collections.abc.Mapping, collections.abc.MutableMapping})
 _JSON_SCALARS = frozenset({str, int, float, bool, type(None)})
-_UNREADABLE = (NameError, TypeError, SyntaxError, AttributeError)
 _PYDANTIC_WANTS_ITS_OWN = sys.version_info < (3, 12)
 """typing.TypedDict before Python 3.12 does not say enough of required keys."""
 
@@ -47,14 +46,14 @@ def type_hints(function: Callable[..., Any], signature: inspect.Signature, tool:
     given = {name: hint for name, hint in given.items() if hint is not inspect.Signature.empty}
     try:
         return place.hints(given)
-    except _UNREADABLE:
+    except Exception:  # noqa: BLE001 - an annotation may be any expression, as below
         return {name: _one_hint(name, hint, place, tool) for name, hint in given.items()}
 
 
 def _one_hint(name: str, hint: Any, place: _Place, tool: str) -> Any:
     try:
         return place.hints({name: hint})[name]
-    except _UNREADABLE as error:
+    except Exception as error:  # noqa: BLE001
         what = "the result" if name == "return" else f"parameter {name!r}"
         way_out = "; import it where the function is defined" if isinstance(error, NameError) else ""
         raise ToolValidationError(f"the type of {what} of tool {tool!r} cannot be read: {error}{way_out}") from None

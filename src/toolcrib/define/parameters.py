@@ -45,6 +45,8 @@ class Parameters:
     """``*star``, given by position after them."""
     rest: Any = Closed
     """The annotation of ``**rest``."""
+    rest_name: str = "**"
+    """With its stars, which no other parameter has."""
 
     def add(self, name: str, hint: Any, default: Any) -> None:
         if isinstance(default, FieldInfo):  # x: int = Field(3, ge=0) says x: Annotated[int, Field(ge=0)] = 3
@@ -121,6 +123,7 @@ def _read_star(read: Parameters, name: str, hint: Any) -> None:
 def _read_keywords(read: Parameters, name: str, hint: Any) -> None:
     if get_origin(hint) not in (Unpack, typing_extensions.Unpack):
         read.rest = Any if isinstance(hint, ParamSpecKwargs) else accepted(hint)
+        read.rest_name = f"**{name}"
         return
     keys = get_args(hint)[0]
     if not typing_extensions.is_typeddict(keys):

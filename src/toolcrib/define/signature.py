@@ -29,8 +29,6 @@ _ITEMS = frozenset(
     getattr(collections.abc, name)
     for name in ("AsyncGenerator", "AsyncIterable", "AsyncIterator", "Generator", "Iterable", "Iterator")
 )
-_REST = "**"
-"""What the schema of ``**arguments`` is called among the others; no parameter can have that name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,7 @@ def read_signature(function: Callable[..., Any], tool: str) -> Interface:
     hints = type_hints(function, signature, tool)
     hidden = filled_in(function)
     read = read_parameters(signature, hints, hidden, tool)
-    rest = {} if read.rest is Closed else {_REST: read.rest}
+    rest = {} if read.rest is Closed else {read.rest_name: read.rest}
     made = schemas(read.annotations | rest, "validation", tool)
     parameters = _object_schema(read, made, docstring.parameters)
     if rest and (taken := hidden.union(read.aliases.values()).difference(read.annotations)):
@@ -90,7 +88,7 @@ def _object_schema(read: Parameters, made: Schemas, descriptions: Mapping[str, s
     parameters: JsonSchema = {"type": "object", "properties": properties}
     if required:
         parameters["required"] = required
-    parameters["additionalProperties"] = False if read.rest is Closed else made.found[_REST] or True
+    parameters["additionalProperties"] = False if read.rest is Closed else made.found[read.rest_name] or True
     if made.definitions:
         parameters["$defs"] = dict(made.definitions)
     return parameters
