@@ -934,6 +934,85 @@ def test_what_a_generator_returns_is_the_list_of_its_items(
     assert (spec.execution_mode, spec.isolation) == ways
 
 
+def mapped(n: int) -> Iterator[str]:
+    """Map."""
+    return map(str, range(n))
+
+
+def paired(n: int) -> Iterable[tuple[int, int]]:
+    """Pair."""
+    return zip(range(n), range(n), strict=True)
+
+
+def counted(n: int) -> Sequence[int]:
+    """Count."""
+    return range(n)
+
+
+def keyed(n: int) -> Mapping[str, int]:
+    """Key."""
+    return types.MappingProxyType({str(each): each for each in range(n)})
+
+
+def viewed(n: int) -> typing.Collection[int]:
+    """View."""
+    return dict.fromkeys(range(n)).keys()
+
+
+async def generated(n: int) -> Iterable[int]:
+    """Generate."""
+    return (each for each in range(n))
+
+
+async def generated_later(n: int) -> Iterator[int]:
+    """Generate."""
+    await asyncio.sleep(0)
+    return iter(range(n))
+
+
+def passed_on(n: int) -> AsyncIterator[str]:
+    """Pages."""
+    return pages(n)
+
+
+async def passed_on_later(n: int) -> AsyncIterator[str]:
+    """Pages."""
+    return pages(n)
+
+
+@pytest.mark.parametrize("isolation", ["inline", "thread", "process"])
+@pytest.mark.parametrize("timeout_seconds", [None, 60])
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (mapped, ["0", "1"]),
+        (paired, [[0, 0], [1, 1]]),
+        (counted, [0, 1]),
+        (keyed, {"0": 0, "1": 1}),
+        (viewed, [0, 1]),
+        (generated, [0, 1]),
+        (generated_later, [0, 1]),
+        (passed_on_later, ["0", "1"]),
+    ],
+)
+async def test_what_comes_bit_by_bit_is_told_as_a_whole_as_often_as_it_is_looked_at(
+    function: Callable[..., Any], told: Any, timeout_seconds: float | None, isolation: Isolation
+) -> None:
+    if isolation == "inline" and not asyncio.iscoroutinefunction(function):
+        timeout_seconds = None  # nobody could stop it
+    made = make_tool(function, isolation=isolation, timeout_seconds=timeout_seconds)
+    assert made.spec.returns["type"] in ("array", "object")
+    result = await ToolRegistry([made]).execute(made.name, {"n": 2})
+    assert [result.to_json()["data"] for _ in range(2)] == [told, told]
+
+
+@pytest.mark.parametrize("isolation", ["thread", "process"])
+async def test_a_plain_function_may_pass_on_an_async_generator(isolation: Isolation) -> None:
+    made = make_tool(passed_on, isolation=isolation)
+    assert made.spec.returns == {"type": "array", "items": STR}
+    assert await made.execute({"n": 2}) == ["0", "1"]
+
+
 def test_a_function_that_returns_an_iterable_returns_an_array() -> None:
     def squares(n: int) -> Iterable[int]:
         """Squares."""

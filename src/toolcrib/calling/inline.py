@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from toolcrib.calling.failures import as_failure
-from toolcrib.calling.items import collected, collected_async
+from toolcrib.calling.items import COMPLETE, awaited, collected, collected_async, is_incomplete, is_lazy
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import ToolcribError, ToolFailedError, ToolTimeoutError
 from toolcrib.core.tool import Tool
@@ -22,7 +22,7 @@ async def run_inline(tool: Tool, arguments: dict[str, Any], context: ToolContext
     started = time.monotonic()
     try:
         value = tool.function(**keywords)
-        if isinstance(value, types.GeneratorType):
+        if is_lazy(value):
             value = collected(value, context.listener)
     except ToolcribError:
         raise
@@ -50,16 +50,24 @@ async def run_async_inline(tool: Tool, arguments: dict[str, Any], context: ToolC
         if kind is types.AsyncGeneratorType:
             awaitable = collected_async(awaitable, context.listener)
         if seconds is None:
-            return await awaitable
+            value = await awaitable
+            return await awaited(value, context.listener) if is_incomplete(value) else value
         if kind is types.CoroutineType:
             try:
                 waiting_on = awaitable.send(None)
             except StopIteration as done:
                 if time.monotonic() - started > seconds:
                     _refuse_late(tool.spec.name, seconds, started)
-                return done.value
-            awaitable = _resumed(awaitable, waiting_on)
-        return await _within(seconds, started, awaitable, tool.spec.name)
+                value = done.value
+                if type(value) in COMPLETE or not is_incomplete(value):
+                    return value
+                awaitable = awaited(value, context.listener)
+            else:
+                awaitable = _resumed(awaitable, waiting_on)
+        value = await _within(seconds, started, awaitable, tool.spec.name)
+        if is_incomplete(value):
+            return await _within(seconds, started, awaited(value, context.listener), tool.spec.name)
+        return value
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         failure = _failure(tool.spec.name, error, seconds, started)
         if failure is error:

@@ -122,9 +122,10 @@ def _says_nothing(annotation: Any) -> bool:
 
 
 def _returned(annotation: Any, yields: bool, tool: str) -> JsonSchema:
-    if yields:
-        items = get_args(annotation)[:1] if get_origin(annotation) in _ITEMS else ()
-        annotation = list[items[0]] if items else list  # type: ignore[valid-type]
+    if get_origin(annotation) in _ITEMS:
+        annotation = list[get_args(annotation)[0]]  # type: ignore[misc]
+    elif yields:
+        annotation = list
     if _says_nothing(annotation):
         return {}
     try:
