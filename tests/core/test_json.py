@@ -1,6 +1,8 @@
 """What counts as JSON, equality, and references: one home for all of them."""
 
 import re
+from collections import ChainMap
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -123,3 +125,12 @@ def test_any_value_becomes_json() -> None:
     assert as_json({"odd": Unshown(), "n": 1}) == {"odd": "<Unshown that cannot be shown>", "n": 1}
     assert as_json([10**5000]) == "<list that cannot be shown>"
     assert check_json(told) is told
+
+
+def test_what_is_like_a_mapping_or_a_list_is_told_as_one() -> None:
+    numbers = {"a": 1, "b": b"\xff"}
+    told = {"a": 1, "b": "_w=="}
+    assert as_json(MappingProxyType(numbers)) == as_json(ChainMap(numbers)) == told
+    views = [numbers.keys(), numbers.values(), numbers.items()]
+    assert as_json(views) == [["a", "b"], [1, "_w=="], [["a", 1], ["b", "_w=="]]]
+    assert as_json({"range": range(1, 4)}) == {"range": [1, 2, 3]}

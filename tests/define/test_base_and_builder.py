@@ -6,9 +6,18 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from toolcrib import BaseTool, InvalidArgumentsError, InvalidSchemaError, ToolExample, ToolSpec, ToolValidationError
+from toolcrib import (
+    BaseTool,
+    InvalidArgumentsError,
+    InvalidSchemaError,
+    ToolContext,
+    ToolExample,
+    ToolSpec,
+    ToolValidationError,
+    tool,
+)
 from toolcrib.core.tool import Tool
-from toolcrib.define import ToolBuilder, as_tool, create_tool
+from toolcrib.define import ToolBuilder, as_tool, create_tool, make_tool
 
 
 class Greet(BaseTool):
@@ -66,6 +75,62 @@ def test_what_is_not_a_tool_is_refused_by_name() -> None:
     ]:
         with pytest.raises(ToolValidationError, match=says):
             as_tool(thing)
+
+
+def test_a_class_may_leave_the_description_to_its_code() -> None:
+    class HTTPGet(BaseTool):
+        def execute(self, url: str) -> str:
+            """Fetch a page.
+
+            Args:
+                url: Where it is.
+            """
+            return url
+
+    made = as_tool(HTTPGet)
+    assert (made.name, made.description) == ("http_get", "Fetch a page.")
+    assert made.spec.parameters["properties"]["url"]["description"] == "Where it is."
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("Greet", "greet"), ("ReadFile", "read_file"), ("SQLQuery", "sql_query"), ("ToJSON", "to_json"), ("A", "a")],
+)
+def test_names_of_classes_are_read_as_words(name: str, expected: str) -> None:
+    assert as_tool(type(name, (Greet,), {"__doc__": "Greet."})).name == expected
+
+
+async def test_execute_may_be_a_tool_already() -> None:
+    class Twice(BaseTool):
+        """Twice."""
+
+        @tool
+        def execute(self, n: int, context: ToolContext) -> str:  # type: ignore[override] # type checkers see it
+            """Run."""
+            return f"{2 * n} {context.principal}"
+
+    made = as_tool(Twice())
+    assert list(made.spec.parameters["properties"]) == ["n"]
+    assert await made.execute({"n": 2}, context=ToolContext("ada")) == "4 ada"
+
+
+async def test_an_instance_under_another_name() -> None:
+    made = make_tool(Greet("Hi"), name="greet-kindly", tags=["kind"])
+    assert (made.name, made.spec.description, made.spec.tags) == ("greet-kindly", "Greet somebody.", ("kind",))
+    assert await made.execute({"who": "Ann"}) == "Hi, Ann."
+
+
+def test_an_attribute_that_is_nearly_a_field_is_worth_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    class Careless(Greet):
+        """Greet."""
+
+        saftey_level = "dangerous"
+        volume = 11
+
+    with caplog.at_level(logging.WARNING):
+        as_tool(Careless)
+    says = "attribute 'saftey_level' of class 'Careless' is no field of a tool; did you mean 'safety_level'?"
+    assert caplog.messages == [says]
 
 
 class ReadFile(BaseModel):

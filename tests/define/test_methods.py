@@ -1,5 +1,7 @@
 """@tool on methods: bound to their instance, registered together, refused without an instance."""
 
+import abc
+import functools
 import threading
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -145,6 +147,19 @@ def test_an_override_without_tool_is_no_tool() -> None:
     assert "read" not in [each.name for each in ToolRegistry().register(Silent("/"))]
 
 
+async def test_two_objects_of_a_class_need_other_names() -> None:
+    one, other = Files("/x"), Files("/y")
+    registry = ToolRegistry([one])
+    with pytest.raises(
+        ToolExistsError, match=r"'read' exists already; give one another name, as tool\(name='\.\.\.'\)"
+    ):
+        registry.register(other)
+    with pytest.raises(ToolExistsError, match=r"it is in the list twice; give one another name, as tool\(name="):
+        ToolRegistry([one, other])
+    registry.register(tool(name="read-y")(other.read))
+    assert (await registry.execute("read-y", {"path": "a"})).data == "/y/a"
+
+
 def test_all_of_an_object_or_nothing() -> None:
     registry = ToolRegistry([make_tool(helper, name="outer_static")])
     with pytest.raises(ToolExistsError):
@@ -175,6 +190,8 @@ async def test_what_waits_for_an_instance_is_refused() -> None:
         ToolRegistry([tool(name="read")(Files.read)])
     with pytest.raises(ToolValidationError, match=says):
         await Files.read.execute({"path": "a"})
+    with pytest.raises(ToolValidationError, match=r"tool 'write-file' is a method .* use Files\(\.\.\.\)\.write, not"):
+        registry.register(Files.write)
     with pytest.raises(ToolValidationError, match=r"'plain' is a method and belongs to an instance"):
         registry.register(Files.plain)
     with pytest.raises(ToolValidationError, match=r"'Files' cannot be made into a tool: .*root.*; use an instance"):
@@ -294,3 +311,95 @@ async def test_a_bound_method_may_take_its_own_class() -> None:
             return self.x + other.x
 
     assert (await ToolRegistry([Sum(1).plus]).execute("plus", {"other": {"x": 2}})).data == 3
+
+
+class Reader(abc.ABC):
+    @tool
+    @abc.abstractmethod
+    def below(self, path: str) -> str:
+        """Read."""
+
+    @abc.abstractmethod
+    @tool
+    def above(self, path: str) -> str:
+        """Read."""
+
+
+def test_abstract_methods_wait_for_a_subclass() -> None:
+    class Half(Reader):
+        @tool
+        def below(self, path: str) -> str:
+            """Read half."""
+            return path
+
+    class Whole(Half):
+        @tool
+        def above(self, path: str) -> str:
+            """Read all."""
+            return path
+
+    assert [each.description for each in ToolRegistry().register(Whole())] == ["Read half.", "Read all."]
+    for kind in (Reader, Half):
+        with pytest.raises(ToolValidationError, match=rf"'{kind.__name__}' cannot be made into a tool: .*abstract"):
+            ToolRegistry().register(kind)
+
+
+def logged(function: Any) -> Any:
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+async def test_a_decorator_stands_below_tool() -> None:
+    class Good:
+        @tool
+        @logged
+        def read(self, path: str) -> str:
+            """Read."""
+            return path
+
+    class Bad:
+        @tool
+        def write(self, path: str) -> str:
+            """Write."""
+            return path
+
+        @logged
+        @tool
+        def read(self, path: str) -> str:
+            """Read."""
+            return path
+
+    assert (await ToolRegistry([Good()]).execute("read", {"path": "a"})).data == "a"
+    with pytest.raises(ToolValidationError, match="a decorator stands above @tool of 'read'"):
+        ToolRegistry([Bad()])
+
+
+def test_a_static_method_that_cannot_be_known_is_refused_with_its_object() -> None:
+    class Odd:
+        @staticmethod
+        @tool
+        def twice(value, times: int = 2) -> Any:
+            """Twice."""
+            return value * times
+
+    with pytest.raises(ToolValidationError, match="'twice' is a method .* put @tool above @staticmethod"):
+        ToolRegistry([Odd()])
+
+
+def test_an_object_that_has_every_attribute_is_what_its_class_says() -> None:
+    class Proxy:
+        def __getattr__(self, name: str) -> Any:
+            return lambda *_: name
+
+    class Known(Proxy):
+        @tool
+        def find(self) -> str:
+            """Find."""
+            return "found"
+
+    assert list(ToolRegistry([Known()]).names()) == ["find"]
+    with pytest.raises(ToolValidationError, match="is not a tool"):
+        ToolRegistry().register(Proxy())

@@ -32,7 +32,7 @@ from typing import (
 )
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, SecretStr
 from typing_extensions import TypeAliasType
 
 from toolcrib import InvalidArgumentsError, Tool, ToolContext, ToolRegistry, ToolResult, ToolValidationError, tool
@@ -110,6 +110,23 @@ class Point:
 
 class Unknown:
     pass
+
+
+class Corner(enum.Enum):
+    LEFT = (0, 1)
+    DAY = datetime.date(2026, 1, 2)
+
+
+class Account(BaseModel):
+    user: str = "ada"
+    key: SecretStr = SecretStr("hunter2")
+
+
+class Patch(BaseModel):
+    name: str | None = None
+    age: int | None = None
+    where: pathlib.Path | str = pathlib.Path()
+    note: str = Field("", exclude=True)
 
 
 # Functions of a module, so that each isolation can find them by name.
@@ -396,6 +413,74 @@ def odd_defaults(a: float = float("inf"), b: object = Unknown, c: datetime.date 
     return f"{a} {b is Unknown} {c}"
 
 
+def whole_numbers(
+    a: int | None, b: list[int], c: dict[str, list[int]], d: Annotated[int, "D."], e: Literal[1, 2], f: float
+) -> str:
+    """Show."""
+    return f"{a} {b} {c} {d} {e} {f}"
+
+
+def members_that_json_lacks(corner: Corner, corners: list[Corner], what: Literal[b"x", Colour.RED]) -> str:
+    """Show."""
+    return f"{corner.name} {[each.name for each in corners]} {what!r}"
+
+
+def defaults_of_other_types(
+    a: Colour | str = Colour.RED,
+    b: pathlib.Path | str = pathlib.Path(),
+    c: SecretStr = SecretStr("hunter2"),  # noqa: B008 - as people write it
+    d: Account = Account(),  # noqa: B008
+    e: Patch = Patch(note="n"),  # noqa: B008
+    f: int = Level.HIGH,
+) -> str:
+    """Show."""
+    kinds = [type(each).__name__ for each in (a, b)]
+    return f"{kinds} {c.get_secret_value()} {d.key.get_secret_value()} {e.note} {f}"
+
+
+def secrets_inside(account: Account, accounts: list[Account]) -> str:
+    """Show."""
+    return f"{account.key.get_secret_value()} {accounts[0].key.get_secret_value()} {accounts[0].user}"
+
+
+def what_was_given(patch: Patch, patches: dict[str, Patch]) -> str:
+    """Show."""
+    return f"{patch.model_fields_set} {patches['a'].model_fields_set} {type(patch.where).__name__}"
+
+
+def renamed(
+    from_: Annotated[str, Field(alias="from", min_length=2)],
+    class_: Literal["a", "b"] = Field("a", alias="class"),
+    /,
+    *args: int,
+    days: Annotated[list[datetime.date], Field(validation_alias="for", default_factory=list)],
+    **rest: int,
+) -> str:
+    """Show.
+
+    Args:
+        class_: Which class.
+    """
+    return f"{from_} {class_} {args} {len(days)} {rest}"
+
+
+@functools.singledispatch
+def dispatched(a: int | str, b: int = 1) -> str:
+    """Show."""
+    return f"{a} {b}"
+
+
+@dispatched.register
+def _of_text(a: str, b: int = 1) -> str:
+    return f"text {a} {b}"
+
+
+@tool(name="told", description="As a tool.")
+def already_a_tool(a: int, context: ToolContext, b: int = 2) -> str:
+    """Show."""
+    return f"{a} {b} {context.principal}"
+
+
 Taken = tuple[Any, dict[str, Any], dict[str, Any], Any]
 INT, STR = {"type": "integer"}, {"type": "string"}
 DATE = {"type": "string", "format": "date"}
@@ -514,6 +599,51 @@ TAKEN: dict[str, Taken] = {
     "NewType of a TypedDict": (new_type_of_typed_dict, {}, {"place": {"city": "c"}, "tuples": []}, "c ()"),
     "functools.cache": (cached, {"a": INT}, {"a": 1}, "1 None"),
     "defaults without annotations": (unannotated_defaults, {"a": {}, "b": {}, "c": {}}, {}, "(1, 2) RED 2"),
+    "whole numbers": (
+        whole_numbers,
+        {"b": {"type": "array", "items": INT}},
+        {"a": 1.0, "b": [2.0, 3], "c": {"x": [4.0]}, "d": 5.0, "e": 1.0, "f": 6.0},
+        "1 [2, 3] {'x': [4]} 5 1 6.0",
+    ),
+    "Enum of what JSON lacks": (
+        members_that_json_lacks,
+        {},
+        {"corner": [0, 1], "corners": ["2026-01-02"], "what": "x"},
+        "LEFT ['DAY'] b'x'",
+    ),
+    "Literal of an Enum beside bytes": (
+        members_that_json_lacks,
+        {},
+        {"corner": [0, 1], "corners": [], "what": "red"},
+        "LEFT [] <Colour.RED: 'red'>",
+    ),
+    "defaults of other types": (
+        defaults_of_other_types,
+        {"b": {"anyOf": [{"format": "path", "type": "string"}, STR]}, "f": INT | {"default": 2}},
+        {},
+        f"['Colour', '{type(pathlib.Path()).__name__}'] hunter2 hunter2 n 2",
+    ),
+    "secrets": (secrets_inside, {}, {"account": {}, "accounts": [{"user": "bob"}]}, "hunter2 hunter2 bob"),
+    "what was given": (
+        what_was_given,
+        {},
+        {"patch": {"age": 1}, "patches": {"a": {}}},
+        f"{{'age'}} set() {type(pathlib.Path()).__name__}",
+    ),
+    "alias": (
+        renamed,
+        {"class": {"enum": ["a", "b"], "type": "string", "default": "a", "description": "Which class."}},
+        {"from": "ab", "class": "b", "args": [1], "for": ["2026-01-02"], "n": 1.0},
+        "ab b (1,) 1 {'n': 1}",
+    ),
+    "alias, not given": (renamed, {"from": STR | {"minLength": 2}}, {"from": "ab"}, "ab a () 0 {}"),
+    "singledispatch": (dispatched, {"b": INT | {"default": 1}}, {"a": "x"}, "text x 1"),
+    "partial of a tool": (
+        functools.partial(already_a_tool, b=3),
+        {"a": INT},
+        {"a": 1},
+        "1 3 ada",
+    ),
     "builtin": (divmod, {"x": {}, "y": {}}, {"x": 7, "y": 2}, (3, 1)),
 }
 
@@ -561,6 +691,11 @@ def test_a_tool_called_directly_is_its_authors_function() -> None:
         (with_enums, {"colour": "green"}, "colour"),
         (sets, {"a": [1], "b": ["b"], "c": [1], "d": []}, "c"),
         (constrained, {"n": 6}, "n"),
+        (whole_numbers, {"a": 1.5, "b": [], "c": {}, "d": 1, "e": 1, "f": 1}, "'a'"),
+        (members_that_json_lacks, {"corner": [1, 0], "corners": [], "what": "x"}, "'corner'"),
+        (renamed, {"from": "a"}, "'from'"),
+        (renamed, {"from": "ab", "from_": 1}, "tool 'renamed' has no argument 'from_'"),
+        (renamed, {"from": "ab", "days": 1}, "tool 'renamed' has no argument 'days'"),
     ],
 )
 async def test_wrong_arguments_are_refused_by_name(
@@ -616,6 +751,53 @@ def twice(city: str, /, **options: Unpack[Place]) -> None:
     """Take."""
 
 
+class Unfinished(BaseModel):
+    later: "Later"  # type: ignore[name-defined]  # noqa: F821
+
+
+def unfinished(given: Unfinished) -> None:
+    """Take."""
+
+
+def unknown_rest(**rest: Unknown) -> None:
+    """Take."""
+
+
+def no_type(a: "1 / 0") -> None:  # type: ignore[valid-type]
+    """Take."""
+
+
+class Opaque(enum.Enum):
+    ONE = object()
+
+
+class Needy:
+    @classmethod
+    def __get_pydantic_core_schema__(cls, *_: Any) -> Any:
+        raise ImportError("email-validator is not installed, run `pip install 'pydantic[email]'`")
+
+
+def needs_more(one: Needy) -> None:
+    """Take."""
+
+
+def opaque(one: Opaque) -> None:
+    """Take."""
+
+
+def two_aliases(one: Annotated[int, Field(validation_alias=AliasChoices("a", "b"))]) -> None:
+    """Take."""
+
+
+def alias_of_another(one: Annotated[int, Field(alias="two")], two: int) -> None:
+    """Take."""
+
+
+@functools.wraps(already_a_tool)
+def around_a_tool(*args: Any, **kwargs: Any) -> Any:
+    return already_a_tool(*args, **kwargs)
+
+
 REFUSED: dict[str, tuple[Any, str]] = {
     "Callable": (callback, r"the type of 'done' in tool 'callback' has no JSON Schema: .*Callable.* cannot be made"),
     "any class": (arbitrary, r"the type of 'what' in tool 'arbitrary' has no JSON Schema: Unknown cannot be made"),
@@ -627,6 +809,20 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "two contexts": (two_contexts, r"two ToolContext parameters: 'one' and 'two'"),
     "unpacks no TypedDict": (no_typed_dict, r"parameter 'options' of tool 'no_typed_dict' unpacks .*int"),
     "a parameter twice": (twice, r"parameter 'city' of tool 'twice' is there twice"),
+    "unfinished model": (
+        unfinished,
+        r"'given' in tool 'unfinished' has .*: Unfinished is not fully defined",
+    ),
+    "**rest of any class": (unknown_rest, r"the type of '\*\*rest' in tool 'unknown_rest' has no JSON Schema"),
+    "an expression that fails": (
+        no_type,
+        r"of parameter 'a' of tool 'no_type' cannot be read: division by zero",
+    ),
+    "Enum of objects": (opaque, r"the type of 'one' in tool 'opaque' has no JSON Schema: Opaque cannot be made from"),
+    "type of a package": (needs_more, r"the type of 'one' in tool 'needs_more' has no .*: email-validator is not inst"),
+    "two aliases": (two_aliases, r"parameter 'one' of tool 'two_aliases' can have one name as its alias"),
+    "alias that is taken": (alias_of_another, r"parameter 'two' of tool 'alias_of_another' is there twice"),
+    "decorator above @tool": (around_a_tool, r"a decorator stands above @tool of 'told'; put @tool above all others"),
     "builtin without signature": (max, r"the signature of <built-in function max> for tool 'max' cannot be read"),
     "lambda without a name": (lambda a: a, r"'<lambda>'"),
     "a class": (Unknown, r"is not a function"),
@@ -738,6 +934,85 @@ def test_what_a_generator_returns_is_the_list_of_its_items(
     assert (spec.execution_mode, spec.isolation) == ways
 
 
+def mapped(n: int) -> Iterator[str]:
+    """Map."""
+    return map(str, range(n))
+
+
+def paired(n: int) -> Iterable[tuple[int, int]]:
+    """Pair."""
+    return zip(range(n), range(n), strict=True)
+
+
+def counted(n: int) -> Sequence[int]:
+    """Count."""
+    return range(n)
+
+
+def keyed(n: int) -> Mapping[str, int]:
+    """Key."""
+    return types.MappingProxyType({str(each): each for each in range(n)})
+
+
+def viewed(n: int) -> typing.Collection[int]:
+    """View."""
+    return dict.fromkeys(range(n)).keys()
+
+
+async def generated(n: int) -> Iterable[int]:
+    """Generate."""
+    return (each for each in range(n))
+
+
+async def generated_later(n: int) -> Iterator[int]:
+    """Generate."""
+    await asyncio.sleep(0)
+    return iter(range(n))
+
+
+def passed_on(n: int) -> AsyncIterator[str]:
+    """Pages."""
+    return pages(n)
+
+
+async def passed_on_later(n: int) -> AsyncIterator[str]:
+    """Pages."""
+    return pages(n)
+
+
+@pytest.mark.parametrize("isolation", ["inline", "thread", "process"])
+@pytest.mark.parametrize("timeout_seconds", [None, 60])
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (mapped, ["0", "1"]),
+        (paired, [[0, 0], [1, 1]]),
+        (counted, [0, 1]),
+        (keyed, {"0": 0, "1": 1}),
+        (viewed, [0, 1]),
+        (generated, [0, 1]),
+        (generated_later, [0, 1]),
+        (passed_on_later, ["0", "1"]),
+    ],
+)
+async def test_what_comes_bit_by_bit_is_told_as_a_whole_as_often_as_it_is_looked_at(
+    function: Callable[..., Any], told: Any, timeout_seconds: float | None, isolation: Isolation
+) -> None:
+    if isolation == "inline" and not asyncio.iscoroutinefunction(function):
+        timeout_seconds = None  # nobody could stop it
+    made = make_tool(function, isolation=isolation, timeout_seconds=timeout_seconds)
+    assert made.spec.returns["type"] in ("array", "object")
+    result = await ToolRegistry([made]).execute(made.name, {"n": 2})
+    assert [result.to_json()["data"] for _ in range(2)] == [told, told]
+
+
+@pytest.mark.parametrize("isolation", ["thread", "process"])
+async def test_a_plain_function_may_pass_on_an_async_generator(isolation: Isolation) -> None:
+    made = make_tool(passed_on, isolation=isolation)
+    assert made.spec.returns == {"type": "array", "items": STR}
+    assert await made.execute({"n": 2}) == ["0", "1"]
+
+
 def test_a_function_that_returns_an_iterable_returns_an_array() -> None:
     def squares(n: int) -> Iterable[int]:
         """Squares."""
@@ -756,7 +1031,17 @@ def test_results_without_a_schema_are_not_checked() -> None:
         return None
 
     assert tool(odd).spec.returns == {}
-    assert make_tool(result).spec.name == "result"
+    assert make_tool(result).spec.returns == {}
+
+
+async def test_a_tool_may_return_a_result_of_its_own_or_something_else() -> None:
+    async def look(found: bool) -> Annotated[ToolResult | int, "What there is."]:
+        """Look."""
+        return ToolResult.success_result("much") if found else 3
+
+    registry = ToolRegistry([look])
+    assert (await registry.execute("look", {"found": True})).data == "much"
+    assert (await registry.execute("look", {"found": False})).data == 3
 
 
 def test_there_are_at_least_forty_five() -> None:

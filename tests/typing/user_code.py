@@ -1,7 +1,9 @@
 """Code as a user writes it. Nobody runs it: mypy reads it, and a type that changes under a user's feet is an error."""
 
-from collections.abc import AsyncIterator, Mapping
-from typing import Any, assert_type
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, ParamSpec, TypeVar, assert_type
 
 from toolcrib import (
     BaseTool,
@@ -17,8 +19,13 @@ from toolcrib import (
     open_catalogue,
     tool,
 )
+from toolcrib.define import make_tool
 from toolcrib.dialects import brain
 from toolcrib.layers import retry
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
 
 
 @tool
@@ -43,6 +50,63 @@ async def items(count: int) -> AsyncIterator[int]:
 def plain(text: str) -> str:
     """Nothing."""
     return text
+
+
+@tool()
+def words(text: str, /, *more: str, upper: bool = False, **counts: int) -> Iterator[str]:
+    """Words."""
+    yield text
+
+
+@tool
+def first(things: list[T]) -> T:
+    """The first."""
+    return things[0]
+
+
+def traced(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+    return function
+
+
+@tool
+@traced
+async def look(page: int, deep: bool = False) -> str:
+    """Look."""
+    return str(page)
+
+
+@dataclass
+class Notes(Generic[T]):
+    notes: list[T]
+
+    @tool
+    def find(self, note: T, *, limit: int = 1) -> list[T]:
+        """Find."""
+        return self.notes[:limit]
+
+    @classmethod
+    @tool
+    def count(cls, word: str) -> int:
+        """Count."""
+        return len(word)
+
+
+async def use_the_functions(notes: Notes[int]) -> None:
+    for each in words("a", "b", upper=True, n=1):
+        assert_type(each, str)
+    assert_type(first([1]), int)
+    assert_type(await look(1, deep=True), str)
+    assert_type(notes.find(1, limit=2), list[int])
+    assert_type(notes.count("a"), int)
+    function: Callable[[int], Awaitable[str]] = look
+    assert_type(await function(1), str)
+    assert_type(partial(add, 1)(b=2), int)
+    assert_type(await add.execute({"a": 1}), Any)
+    named: dict[str, Tool] = {"words": words, "find": notes.find}
+    assert_type(named["find"].spec.tags, tuple[str, ...])
+    assert_type(tool("find-notes", tags=["notes"])(notes.find)(1), list[int])
+    assert_type(make_tool(partial(plain, "x"), name="x"), Tool)
+    assert_type(make_tool(Greet(), name="greet-kindly"), Tool)
 
 
 class Files:

@@ -21,6 +21,16 @@ class Files:
         """Read."""
         return path
 
+    @tool(timeout_second=5)  # mistake: timeout_seconds
+    def write(self, path: str) -> str:
+        """Write."""
+        return path
+
+    @tool(examples="none")  # mistake: a list of examples
+    async def wait(self, *paths: int) -> str:
+        """Wait."""
+        return str(paths)
+
 
 add("x", b=2)  # mistake: a is a number
 add(1, zzz=3)  # mistake: there is no zzz
@@ -28,6 +38,9 @@ add()  # mistake: a is missing
 text: str = add(1)  # mistake: it is a number
 Files().read(1)  # mistake: path is text
 Files().read("a", "b")  # mistake: there is one parameter
+Files().wait("a")  # mistake: paths are numbers
+Files.read("a")  # mistake: there is no instance
+tool("more", timeout_seconds=1)(Files().read)(1)  # mistake: path is text, under another name too
 ToolRegistry().register(add)("x")  # mistake: a is a number, after registering too
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from toolcrib.calling.failures import as_failure, is_cancellation
-from toolcrib.calling.items import awaited, collected, collected_async
+from toolcrib.calling.items import COMPLETE, awaited, collected, collected_async, is_incomplete, is_lazy
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import ToolFailedError, ToolTimeoutError
 from toolcrib.core.tool import Tool
@@ -23,9 +23,9 @@ async def run_inline(tool: Tool, arguments: dict[str, Any], context: ToolContext
     started = time.monotonic()
     try:
         value = tool.function(**keywords)
-        if isinstance(value, types.GeneratorType):
+        if is_lazy(value):
             value = collected(value, context.listener)
-        elif hasattr(type(value), "__await__") or isinstance(value, types.AsyncGeneratorType):
+        elif is_incomplete(value):
             value = awaited(value, context.listener)
             return await (value if seconds is None else _within(seconds, started, value, name))
     except (Exception, SystemExit, asyncio.CancelledError) as error:
@@ -55,16 +55,24 @@ async def run_async_inline(tool: Tool, arguments: dict[str, Any], context: ToolC
         if kind is types.AsyncGeneratorType:
             awaitable = collected_async(awaitable, context.listener)
         if seconds is None:
-            return await awaitable
+            value = await awaitable
+            return await awaited(value, context.listener) if is_incomplete(value) else value
         if kind is types.CoroutineType:
             try:
                 waiting_on = awaitable.send(None)
             except StopIteration as done:
                 if time.monotonic() - started > seconds:
                     _refuse_late(tool.spec.name, seconds, started)
-                return done.value
-            awaitable = _resumed(awaitable, waiting_on)
-        return await _within(seconds, started, awaitable, tool.spec.name)
+                value = done.value
+                if type(value) in COMPLETE or not is_incomplete(value):
+                    return value
+                awaitable = awaited(value, context.listener)
+            else:
+                awaitable = _resumed(awaitable, waiting_on)
+        value = await _within(seconds, started, awaitable, tool.spec.name)
+        if is_incomplete(value):
+            return await _within(seconds, started, awaited(value, context.listener), tool.spec.name)
+        return value
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         failure = _failure(tool.spec.name, error, seconds, started)
         if failure is error:

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import inspect
 import threading
-import types
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from toolcrib.calling.failures import as_failure
-from toolcrib.calling.items import awaited, collected
+from toolcrib.calling.items import awaited, collected, is_incomplete, is_lazy
 from toolcrib.calling.sharing import keep_place
 from toolcrib.calling.threads import Job
 from toolcrib.core.context import ToolContext
@@ -113,11 +111,9 @@ class _Caller:
 
     def run(self, function: Callable[..., Any], keywords: dict[str, Any]) -> Any:
         value = function(**keywords)
-        if isinstance(value, types.GeneratorType):
+        if is_lazy(value):
             return collected(value, self)
-        if inspect.isawaitable(value) or isinstance(value, types.AsyncGeneratorType):
-            return asyncio.run(self._awaited(value))
-        return value
+        return asyncio.run(self._awaited(value)) if is_incomplete(value) else value
 
     async def _awaited(self, value: Any) -> Any:
         task = asyncio.current_task()

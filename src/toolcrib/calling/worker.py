@@ -151,7 +151,7 @@ def _within(trace: dict[str, str]) -> Iterator[None]:
 
 def _called(function: Callable[..., Any], keywords: dict[str, Any], listener: _Teller | None) -> Any:
     value = function(**keywords)
-    if inspect.isgenerator(value):
+    if hasattr(type(value), "__next__"):
         from toolcrib.calling.items import collected  # as below: most tools here are plain functions
 
         return collected(value, listener)

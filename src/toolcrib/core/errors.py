@@ -194,6 +194,8 @@ class InvalidArgumentsError(ToolcribError, ValueError):
 
     code = "invalid_arguments"
     answer = Answer(400, -32602, Exit.INVALID, "Invalid arguments")
+    wrong: Mapping[str, str] = MappingProxyType({})
+    """A complaint for each argument that is wrong, by its (dotted) name."""
 
     def __init__(self, message: str, *, tool: str = "", argument: str = "") -> None:
         super().__init__(message)
@@ -210,6 +212,7 @@ class InvalidArgumentsError(ToolcribError, ValueError):
             rest = f"; and {len(wrong) - len(told)} more" if len(wrong) > len(told) else ""
             message = f"{len(wrong)} arguments are wrong: {listed}{rest}"
         error = cls(message, tool=tool, argument=told[0][0])
+        error.wrong = dict(wrong)
         if len(wrong) > 1:
             error.facts = {"arguments": dict(told)}
         return error

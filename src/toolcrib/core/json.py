@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import ItemsView, KeysView, Mapping, Sequence, ValuesView
 from typing import Any
 from urllib.parse import unquote
 
@@ -84,7 +84,7 @@ def as_json(value: Any) -> Any:
 def _jsonable_of(value: Any) -> Any:
     """``value`` made of the kinds that JSON has, though perhaps with text or numbers that it lacks."""
     try:
-        return to_jsonable_python(value, bytes_mode="base64", fallback=_described)
+        return to_jsonable_python(value, bytes_mode="base64", fallback=_unknown)
     except Exception:  # noqa: BLE001 - a stranger's object may raise anything when it is looked at
         return _jsonable_of_parts(value)
 
@@ -92,9 +92,16 @@ def _jsonable_of(value: Any) -> Any:
 def _jsonable_of_parts(value: Any) -> Any:
     """As above, without the serializers of models, which take bytes for text unless they are configured otherwise."""
     try:
-        return to_jsonable_python(_PARTS.to_python(value), bytes_mode="base64", fallback=_described)
+        return to_jsonable_python(_PARTS.to_python(value), bytes_mode="base64", fallback=_unknown)
     except Exception:  # noqa: BLE001 - as above
         return _described(value)
+
+
+def _unknown(value: Any) -> Any:
+    """What stands for a value of no kind that JSON knows: what a mapping, a view of one or a range holds; its repr."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, KeysView | ValuesView | ItemsView | range) else _described(value)
 
 
 def _described(value: Any) -> str:

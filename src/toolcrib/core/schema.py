@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn, Protocol, cast
@@ -46,6 +46,9 @@ _MAX_EXPLAINED = 20_000
 _MAX_TOLD = 20_000_000
 """Characters: all that does not fit is told at once, and each time with the value that does not."""
 _ELSEWHERE = re.compile("Resource '([^']*)' is not present in a registry")
+_SECRETS = re.compile('"writeOnly": true|"format": "password"')
+_HIDDEN = "the value"
+"""What stands for each value in the complaints of a schema that speaks of secrets: a message is read by many."""
 
 
 class Validator(Protocol):
@@ -193,7 +196,8 @@ def _compile(schema: dict[str, Any] | bool, text: str) -> Compiled:
     patterned = json.loads(text) if _MATCHES.search(text) else {}
     if compiled_size(patterned) > MOST_COMPILED:
         raise ValueError("its patterns take too much memory together; use fewer, or shorter repetitions")
-    validator = dialect(schema, pattern_options=_PATTERNS, offline=True)
+    mask = _HIDDEN if _SECRETS.search(text) else None
+    validator = dialect(schema, mask=mask, pattern_options=_PATTERNS, offline=True)
     return Compiled(validator, schema, text, pattern_steps(patterned))
 
 
@@ -219,11 +223,14 @@ def _schema_complaint(error: ValueError) -> str:
 
 
 class ArgumentCheck:
-    """Checks a call's arguments against a tool's parameter schema and fills in its defaults."""
+    """Checks a call's arguments against a tool's parameter schema and fills in its defaults.
+
+    Not those inside of the arguments that are ``typed``: what makes values of these knows what was given, and the rest.
+    """
 
     __slots__ = ("_absent", "_is_valid", "_nested", "_required_defaults", "_schema", "_tool", "_validator")
 
-    def __init__(self, schema: Mapping[str, Any], tool: str) -> None:
+    def __init__(self, schema: Mapping[str, Any], tool: str, typed: Container[str] = ()) -> None:
         self._validator = compile_schema(schema, f"the parameters of {tool!r}")
         self._is_valid = _quickest(self._validator, _MOST_GIVEN)
         self._schema = with_pointers(schema)
@@ -234,7 +241,9 @@ class ArgumentCheck:
         # stand in for a required argument go in before the check; the rest go in after it.
         self._required_defaults = {name: value for name, value in defaults.absent.items() if name in required}
         self._absent = {name: value for name, value in defaults.absent.items() if name not in required}
-        self._nested = {name: parts for name, parts in defaults.inside.items() if isinstance(name, str)}
+        self._nested = {
+            name: parts for name, parts in defaults.inside.items() if isinstance(name, str) and name not in typed
+        }
 
     def __call__(self, arguments: Mapping[str, Any] | None) -> dict[str, Any]:
         """The arguments with defaults applied, as a new dict; InvalidArgumentsError names what is wrong."""
@@ -295,31 +304,59 @@ class ArgumentCheck:
 
     def _explained(self, error: jsonschema_rs.ValidationError, given: dict[str, Any]) -> Iterator[tuple[str, str]]:
         """Each argument that is wrong, and why."""
-        path = ".".join(str(part) for part in error.instance_path)
-        kind = _kind(error)
+        path, kind = _path(error), _kind(error)
         if kind == "Required" and not path:
             for name in [name for name in required_names(self._schema) if name not in given] or [""]:
                 yield name, f"tool {self._tool!r} needs the argument {name!r}"
+        elif isinstance(error.kind, _Kinds.PropertyNames) and not path:
+            reason = error.kind.error
+            why = "" if _kind(reason) == "Not" else f": {_in_short(reason.message)}"
+            yield str(reason.instance), f"tool {self._tool!r} has no argument {reason.instance!r}{why}"
         elif kind == "AdditionalProperties" and not path:
             known = [name for part in applying(self._schema, self._schema) for name in properties(part)]
             takes = f"it takes {', '.join(map(repr, known))}" if known else "it takes none"
             for name in [name for name in given if name not in known] or [""]:
                 yield name, f"tool {self._tool!r} has no argument {name!r}{did_you_mean(name, known)}; {takes}"
         else:
-            subject = f"argument {path!r} of" if path else "the arguments of"
-            yield path, f"{subject} tool {self._tool!r}: {_complaint(error)}"
+            for inside, complaint in _complaints(error):
+                subject = f"argument {inside!r} of" if inside else "the arguments of"
+                yield inside, f"{subject} tool {self._tool!r}: {complaint}"
 
 
 _MOST_BRANCHES = 5
+_Kinds = jsonschema_rs.ValidationErrorKind
+_LABELS = ("Constant", "Enum")
+"""What a member that says of which kind an object is fails by, if the object is of another kind."""
 
 
-def _complaint(error: jsonschema_rs.ValidationError) -> str:
-    """What the library says; of alternatives, why the value is none of them."""
-    branches = getattr(error.kind, "context", ())
+def _complaints(error: jsonschema_rs.ValidationError) -> Iterator[tuple[str, str]]:
+    """Where it does not fit, and why not; of alternatives, all that is wrong with the one that was meant."""
+    branches: Sequence[list[jsonschema_rs.ValidationError]] = getattr(error.kind, "context", ())
     if not 0 < len(branches) <= _MOST_BRANCHES or not all(branches):
-        return _in_short(error.message)
-    reasons = dict.fromkeys(_in_short(branch[0].message, 300 // len(branches)) for branch in branches)
-    return "; nor can it be another: ".join(reasons)
+        missing = error.kind.property if isinstance(error.kind, _Kinds.Required) else ""
+        yield ".".join(filter(None, [_path(error), missing])), _in_short(error.message)
+        return
+    depth = len(error.instance_path)
+    near = [branch for branch in branches if not _first(branch, depth, "Type")] or branches
+    meant = [branch for branch in near if not _first(branch, depth + 1, *_LABELS)] or near
+    if len(meant) == 1:
+        for each in meant[0]:
+            yield from _complaints(each)
+        return
+    told = [next(_complaints(_first(branch, depth + 1, *_LABELS) or branch[0])) for branch in meant]
+    paths = {path for path, _ in told}
+    reasons = dict.fromkeys(_in_short(reason, 300 // len(told)) for _, reason in told)
+    yield paths.pop() if len(paths) == 1 else _path(error), "; nor can it be another: ".join(reasons)
+
+
+def _first(
+    branch: Sequence[jsonschema_rs.ValidationError], depth: int, *kinds: str
+) -> jsonschema_rs.ValidationError | None:
+    return next((each for each in branch if len(each.instance_path) == depth and _kind(each) in kinds), None)
+
+
+def _path(error: jsonschema_rs.ValidationError) -> str:
+    return ".".join(map(str, error.instance_path))
 
 
 def _in_short(message: str, most: int = 300) -> str:
@@ -370,7 +407,7 @@ class OutputCheck:
             if self._is_valid(value):
                 return
             error = next(iter(self._validator.iter_errors(value)))
-            path, complaint = ".".join(map(str, error.instance_path)), _in_short(error.message)
+            path, complaint = _path(error), _in_short(error.message)
         except InvalidSchemaError:
             raise
         except ValueError as error:

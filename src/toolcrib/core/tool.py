@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Protocol, Self, cas
 from typing_extensions import ParamSpec, TypeVar
 
 from toolcrib.core.context import NO_CONTEXT, ToolContext
+from toolcrib.core.errors import InvalidArgumentsError, ToolcribError
 from toolcrib.core.json import as_json
 from toolcrib.core.positions import own_function
 from toolcrib.core.result import Ran, ToolResult
@@ -81,10 +82,33 @@ class Tool(Generic[P, R_co]):
 
     def validate(self, arguments: Mapping[str, Any] | None) -> dict[str, Any]:
         """The arguments as JSON values with defaults applied, or InvalidArgumentsError."""
-        check = self._check
-        if check is None:
-            check = self._check = ArgumentCheck(self.spec.parameters, self.spec.name)
-        return check(arguments)
+        check = self._check or self._compiled_check()
+        try:
+            return check(arguments)
+        except InvalidArgumentsError as error:
+            if error.wrong and self.decode is not None:
+                raise self._with_wrong_types(error, dict(arguments or {})) from None
+            raise
+
+    def _compiled_check(self) -> ArgumentCheck:
+        # What makes values of some arguments, with the defaults inside of them, says so.
+        typed = getattr(self.decode, "typed", ())
+        self._check = ArgumentCheck(self.spec.parameters, self.spec.name, typed)
+        return self._check
+
+    def _with_wrong_types(self, error: InvalidArgumentsError, given: dict[str, Any]) -> InvalidArgumentsError:
+        """All in one answer: the function's types may forbid what the schema takes, such as a day that is none."""
+        assert self.decode is not None
+        known = {path.partition(".")[0] for path in error.wrong} | error.wrong.keys()
+        rest = {name: value for name, value in given.items() if name not in known}
+        try:
+            self.decode(rest)
+        except InvalidArgumentsError as typed:
+            more = {path: said for path, said in typed.wrong.items() if path.partition(".")[0] in rest}
+            return InvalidArgumentsError.of({**error.wrong, **more}, tool=self.name)
+        except ToolcribError:
+            pass  # it is the call that is wrong; what else is, comes with a right one
+        return error
 
     def check_output(self, value: Any) -> None:
         """Raises InvalidOutputError if the output schema forbids what the tool returned."""
@@ -114,11 +138,9 @@ class Tool(Generic[P, R_co]):
     def with_function(self, function: Callable[..., Any], runner: Runner) -> Tool:
         """Other code under the same description. What its checks have compiled is shared, not made again."""
         made = Tool(self.spec, function, runner, context_parameter=self.context_parameter, decode=self.decode)
-        if self._check is None:
-            self._check = ArgumentCheck(self.spec.parameters, self.spec.name)
         if self._output is None and self._checks_output:
             self._output = OutputCheck(self.spec.returns, self.spec.name)
-        made._check, made._output = self._check, self._output
+        made._check, made._output = self._check or self._compiled_check(), self._output
         return made
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
@@ -139,6 +161,15 @@ class Tool(Generic[P, R_co]):
     def __reduce__(self) -> tuple[Any, ...]:
         rebuild: partial[Tool] = partial(Tool, context_parameter=self.context_parameter, decode=self.decode)
         return rebuild, (self.spec, self.function, self.runner)
+
+    @property
+    def __isabstractmethod__(self) -> bool:
+        """Whether it is to be written in a subclass; ``@abstractmethod`` may stand above ``@tool`` or below."""
+        return getattr(own_function(self.function), "__isabstractmethod__", False)
+
+    @__isabstractmethod__.setter
+    def __isabstractmethod__(self, is_abstract: bool) -> None:
+        own_function(self.function).__isabstractmethod__ = is_abstract  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
         return f"<Tool {self.spec.name!r}>"

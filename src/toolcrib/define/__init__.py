@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from toolcrib.core.errors import ToolValidationError
 from toolcrib.core.tool import Tool
 from toolcrib.define.base import BaseTool
 from toolcrib.define.builder import ToolBuilder, create_tool
-from toolcrib.define.function import make_tool, tool
+from toolcrib.define.function import SupportsTool, make_tool, tool
 from toolcrib.define.methods import MethodTool, bound, has_tool_methods, tool_methods
 
 __all__ = [
     "BaseTool", "SupportsTool", "ToolBuilder", "as_tool", "as_tools", "create_tool", "has_tool_methods", "make_tool",
     "only_tool", "tool",
 ]  # fmt: skip
-
-
-@runtime_checkable
-class SupportsTool(Protocol):
-    """Anything that can become a tool says so by this method; the dialects' tools do."""
-
-    def __toolcrib_tool__(self) -> Tool: ...
 
 
 def as_tool(thing: Any) -> Tool[..., Any]:
@@ -46,8 +39,8 @@ def as_tools(thing: Any) -> Tool[..., Any] | list[Tool[..., Any]]:
         return thing
     if isinstance(thing, type):
         return as_tools(_instance(thing))
-    if isinstance(thing, SupportsTool):
-        return thing.__toolcrib_tool__()
+    if issubclass(type(thing), SupportsTool):
+        return make_tool(thing)
     if inspect.ismethod(thing) and isinstance(thing.__func__, Tool):
         return bound(thing)
     if methods := list(tool_methods(thing)):

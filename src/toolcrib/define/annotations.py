@@ -6,13 +6,16 @@ to pydantic, all of a function's types at once, so that models of the same name 
 
 from __future__ import annotations
 
+import json
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
-from pydantic import PydanticUserError, TypeAdapter
+from pydantic import PydanticUserError, SecretStr, TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUndefinedAnnotation
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
+from pydantic_core import PydanticSerializationError
 
 from toolcrib.core.errors import ToolValidationError
 from toolcrib.core.schema import JsonSchema
@@ -30,7 +33,9 @@ _SIMPLE: dict[Any, JsonSchema] = {
     dict: {"type": "object"},
 }
 _LITERALS: dict[type, str] = {str: "string", int: "integer", bool: "boolean"}
+_NO_FRACTIONS = frozenset({"integer", "string", "boolean", "null"})
 _Mode = Literal["validation", "serialization"]
+_NO_SCHEMA = (PydanticInvalidForJsonSchema, PydanticUserError, PydanticSerializationError)
 
 
 def plain_schema(annotation: Any) -> JsonSchema | None:
@@ -69,6 +74,39 @@ def _literal_schema(values: tuple[Any, ...]) -> JsonSchema | None:
     return schema
 
 
+def is_whole(schema: JsonSchema) -> bool:
+    """Whether there are numbers in what a plain schema takes, and each of them is a whole one."""
+    kinds = set(_kinds_in(schema))
+    return "integer" in kinds and kinds <= _NO_FRACTIONS
+
+
+def _kinds_in(schema: JsonSchema) -> Iterator[str]:
+    """The types of what is in it, below arrays and objects; empty for what may be anything."""
+    for branch in schema.get("anyOf", (schema,)):
+        inside = branch.get("items", branch.get("additionalProperties"))
+        if isinstance(inside, dict):
+            yield from _kinds_in(inside)
+        else:
+            yield branch.get("type", "")
+
+
+class Generator(GenerateJsonSchema):
+    """pydantic's own, without the defaults that a call cannot give: secrets, and what JSON has no word for."""
+
+    def encode_default(self, dft: Any) -> Any:
+        encoded = super().encode_default(dft)
+        if _HIDDEN_SECRET in json.dumps(encoded):
+            raise PydanticSerializationError("a secret")
+        return encoded
+
+    def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
+        if kind != "non-serializable-default":
+            super().emit_warning(kind, detail)
+
+
+_HIDDEN_SECRET = str(SecretStr("a"))
+
+
 class Schemas(NamedTuple):
     """A schema for each annotation, the definitions (``$defs``) that they share, and what reads the richer ones."""
 
@@ -90,8 +128,10 @@ def schemas(annotations: Mapping[str, Any], mode: _Mode, tool: str) -> Schemas:
     if not rich:
         return Schemas(found, {}, rich)
     try:
-        by_key, shared = TypeAdapter.json_schemas([(name, mode, adapter) for name, adapter in rich.items()])
-    except (PydanticInvalidForJsonSchema, PydanticUserError) as error:
+        by_key, shared = TypeAdapter.json_schemas(
+            [(name, mode, adapter) for name, adapter in rich.items()], schema_generator=Generator
+        )
+    except _NO_SCHEMA as error:
         culprit = next((name for name, adapter in rich.items() if not _has_schema(adapter, mode)), next(iter(rich)))
         raise _unknown_type(tool, culprit, annotations[culprit], error) from None
     for (name, _), schema in by_key.items():
@@ -101,8 +141,8 @@ def schemas(annotations: Mapping[str, Any], mode: _Mode, tool: str) -> Schemas:
 
 def _has_schema(adapter: TypeAdapter[Any], mode: _Mode) -> bool:
     try:
-        adapter.json_schema(mode=mode)
-    except (PydanticInvalidForJsonSchema, PydanticUserError):
+        adapter.json_schema(mode=mode, schema_generator=Generator)
+    except _NO_SCHEMA:
         return False
     return True
 
@@ -118,7 +158,7 @@ def _adapter(name: str, annotation: Any, mode: _Mode, tool: str) -> TypeAdapter[
         if mode == "validation" and _wants_a_class(annotation):  # of which pydantic says that anything would do
             raise PydanticInvalidForJsonSchema("a class")
         return TypeAdapter(annotation)
-    except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError, TypeError) as error:
+    except (PydanticUndefinedAnnotation, PydanticUserError, TypeError, ImportError) as error:
         raise _unknown_type(tool, name, annotation, error) from None
 
 
@@ -129,8 +169,10 @@ def _wants_a_class(annotation: Any) -> bool:
 
 
 def _unknown_type(tool: str, name: str, annotation: Any, error: Exception) -> ToolValidationError:
-    if isinstance(error, PydanticSchemaGenerationError | PydanticInvalidForJsonSchema):
-        shown = annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    shown = annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    if isinstance(error, PydanticUserError) and error.code == "class-not-fully-defined":
+        reason = f"{shown} is not fully defined; define what it names before it, or call its model_rebuild()"
+    elif isinstance(error, PydanticSchemaGenerationError | PydanticInvalidForJsonSchema | PydanticSerializationError):
         reason = (
             f"{shown} cannot be made from JSON; use plain types, a dataclass, a TypedDict or a pydantic model, "
             "and make the rest of them in the function"

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
+from toolcrib.define.callables import without_tools
 from toolcrib.define.function import assemble
+
+_log = logging.getLogger("toolcrib")
 
 
 class Executable(ABC):  # noqa: B024 - `execute` is abstract, where a type checker does not look
@@ -42,15 +48,17 @@ class BaseTool(Executable):
     spec: ClassVar[ToolSpec | None] = None
 
     def __toolcrib_tool__(self) -> Tool:
-        return assemble(self.execute, self._fields())
+        return assemble(without_tools(self.execute), self._fields())
 
     @classmethod
     def _fields(cls) -> dict[str, Any]:
+        doc = _own_doc(cls)
+        known = {"description": doc} if doc else {}
         if cls.spec is not None:
-            fields = {name: getattr(cls.spec, name) for name in cls.spec.model_fields_set}
-            return {"description": _own_doc(cls)} | fields
+            return known | {name: getattr(cls.spec, name) for name in cls.spec.model_fields_set}
+        _warn_of_misspelt(cls)
         given = {name: getattr(cls, name) for name in ToolSpec.model_fields if hasattr(cls, name)}
-        return {"name": _snake_case(cls.__name__), "description": _own_doc(cls)} | given
+        return {"name": _snake_case(cls.__name__)} | known | given
 
 
 def _own_doc(cls: type) -> str:
@@ -58,7 +66,19 @@ def _own_doc(cls: type) -> str:
     return " ".join((cls.__dict__.get("__doc__") or "").split())
 
 
+def _warn_of_misspelt(cls: type) -> None:
+    """A class may have any attributes, so what is nearly a field is not refused; but a tool without it is another."""
+    for name, value in vars(cls).items():
+        if callable(value) or name in ToolSpec.model_fields:
+            continue
+        if near := get_close_matches(name, ToolSpec.model_fields, 1, 0.9):
+            _log.warning(
+                "attribute %r of class %r is no field of a tool; did you mean %r?", name, cls.__name__, near[0]
+            )
+
+
 def _snake_case(name: str) -> str:
-    return "".join(
-        f"_{letter.lower()}" if letter.isupper() and at else letter.lower() for at, letter in enumerate(name)
-    )
+    return _NEXT_WORD.sub("_", name).lower()
+
+
+_NEXT_WORD = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

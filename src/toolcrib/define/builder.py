@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cached_property
 from typing import Any, Self
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from toolcrib.core.errors import ToolValidationError
+from toolcrib.core.errors import InvalidArgumentsError, ToolValidationError
 from toolcrib.core.spec import ToolExample, ToolSpec
 from toolcrib.core.tool import Tool
-from toolcrib.define.decoding import Decoder
+from toolcrib.define.annotations import Generator
+from toolcrib.define.decoding import complaints, validated
 from toolcrib.define.function import running, ways_to_run
 
 _log = logging.getLogger("toolcrib")
@@ -117,7 +119,7 @@ def create_tool() -> ToolBuilder:
 
 def _json_schema(schema: Schema, tool: str) -> dict[str, Any]:
     if isinstance(schema, type) and issubclass(schema, BaseModel):
-        return schema.model_json_schema()
+        return schema.model_json_schema(schema_generator=Generator)
     if isinstance(schema, Mapping):
         return dict(schema)
     raise ToolValidationError(f".schema() of tool {tool!r} needs a pydantic model or a JSON Schema, not {schema!r:.60}")
@@ -127,8 +129,24 @@ class _ModelDecoder:
     """Runs a pydantic model's own validators, and calls the function with its typed values by name."""
 
     def __init__(self, model: type[BaseModel], tool: str) -> None:
-        self._decoder = Decoder(tool, {"input": model}, ())
+        self._model = model
+        self._tool = tool
+
+    @property
+    def typed(self) -> Collection[str]:
+        """The arguments whose values are made here with all that is in them, defaults too."""
+        return set(_json_schema(self._model, self._tool).get("properties", ()))
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[BaseModel]:
+        return TypeAdapter(self._model)
 
     def __call__(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        model = self._decoder({"input": arguments})["input"]
+        try:
+            model = validated(self._adapter, arguments, self._tool)
+        except ValidationError as error:
+            raise InvalidArgumentsError.of(complaints(error, self._tool, given=arguments), tool=self._tool) from None
         return {name: getattr(model, name) for name in type(model).model_fields} | (model.model_extra or {})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._model, self._tool)

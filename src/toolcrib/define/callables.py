@@ -9,6 +9,7 @@ from typing import Any
 
 from toolcrib.core.errors import ToolValidationError
 from toolcrib.core.positions import own_function
+from toolcrib.core.tool import Tool
 
 
 def signature_of(function: Callable[..., Any], tool: str) -> inspect.Signature:
@@ -16,12 +17,32 @@ def signature_of(function: Callable[..., Any], tool: str) -> inspect.Signature:
     if isinstance(function, functools.partial):  # anew: update_wrapper() lets it show what is filled in already
         function = functools.partial(function.func, *function.args, **function.keywords)
     try:
-        return inspect.signature(function)
+        signature = inspect.signature(function)
     except (ValueError, TypeError):
         raise ToolValidationError(
             f"the signature of {function!r:.80} for tool {tool!r} cannot be read; "
             "wrap it in a function with annotations"
         ) from None
+    if hasattr(function, "dispatch") and hasattr(function, "registry"):  # functools.singledispatch
+        first, *others = signature.parameters.values()
+        return signature.replace(parameters=[first.replace(kind=first.POSITIONAL_ONLY), *others])
+    return signature
+
+
+def without_tools(function: Any) -> Any:
+    """What its author has written, if it is a tool or a partial of one: as a function a tool has any signature."""
+    if isinstance(function, Tool):
+        return own_function(function.function)
+    if isinstance(function, functools.partial) and function.func is not (inner := without_tools(function.func)):
+        return functools.partial(inner, *function.args, **function.keywords)
+    return function
+
+
+def refuse_around_tool(function: Any) -> None:
+    """ToolValidationError if a decorator has put the function around a tool, which nobody sees then."""
+    inner = inspect.unwrap(function, stop=lambda each: isinstance(each, Tool))
+    if isinstance(inner, Tool):
+        raise ToolValidationError(f"a decorator stands above @tool of {inner.name!r}; put @tool above all others")
 
 
 def filled_in(function: Callable[..., Any]) -> frozenset[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
-from typing import Any, ParamSpec, Protocol, TypeVar, Unpack, overload
+from typing import Any, ParamSpec, Protocol, TypeVar, Unpack, overload, runtime_checkable
 
 from toolcrib.calling import default_isolation, runner_for
 from toolcrib.core.errors import ToolValidationError
@@ -12,12 +12,22 @@ from toolcrib.core.positions import ByPosition
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.spec_fields import SpecFields
 from toolcrib.core.tool import Tool
-from toolcrib.define.callables import is_async_callable, name_of
+from toolcrib.define.callables import is_async_callable, name_of, refuse_around_tool, without_tools
 from toolcrib.define.methods import MethodTool, is_method
 from toolcrib.define.signature import read_signature
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+@runtime_checkable
+class SupportsTool(Protocol):
+    """Anything that can become a tool says so by this method; the dialects' tools do.
+
+    Ask its type: an object may have an answer for whatever attribute it is asked for.
+    """
+
+    def __toolcrib_tool__(self) -> Tool: ...
 
 
 class ToolMaker(Protocol):
@@ -62,14 +72,20 @@ def tool(function: Any = None, /, **fields: Any) -> Any:
 
 def make_tool(function: Any, **fields: Any) -> Tool[..., Any]:
     """What ``@tool`` does, as a plain call."""
+    if issubclass(type(function), SupportsTool):
+        function = function.__toolcrib_tool__()
     if isinstance(function, Tool):
         return function.with_spec(function.spec.with_changes(**fields)) if fields else function
+    refuse_around_tool(function)
     if isinstance(function, classmethod):
         return _method_tool(function.__func__, fields, of_class=True)
     if isinstance(function, staticmethod):
         return _function_tool(function.__func__, fields)
     if isinstance(function, type) or not callable(function):
-        raise ToolValidationError(f"{function!r:.80} is not a function; for a class, derive it from BaseTool")
+        raise ToolValidationError(
+            f"{function!r:.80} is not a function; to make a tool of a class, derive it from BaseTool and register it"
+        )
+    function = without_tools(function)
     if is_method(function):
         return _method_tool(function, fields)
     return _function_tool(function, fields)

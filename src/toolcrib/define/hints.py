@@ -7,13 +7,16 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
-from enum import Enum
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
+from enum import Enum, EnumType
 from functools import partial
-from typing import Annotated, Any, Literal, NotRequired, Required, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NotRequired, Required, Union, cast, get_args, get_origin
 
 import typing_extensions
 from pydantic import BeforeValidator
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from toolcrib.core.errors import ToolValidationError
 from toolcrib.define.callables import annotated, class_name_of
@@ -24,7 +27,7 @@ _LISTS = frozenset(
 )
 """What a JSON array may stand for: a function gets a list, which travels to other processes too."""
 _DICTS = frozenset({collections.abc.Mapping, collections.abc.MutableMapping})
-_UNREADABLE = (NameError, TypeError, SyntaxError, AttributeError)
+_JSON_SCALARS = frozenset({str, int, float, bool, type(None)})
 _PYDANTIC_WANTS_ITS_OWN = sys.version_info < (3, 12)
 """typing.TypedDict before Python 3.12 does not say enough of required keys."""
 
@@ -43,14 +46,14 @@ def type_hints(function: Callable[..., Any], signature: inspect.Signature, tool:
     given = {name: hint for name, hint in given.items() if hint is not inspect.Signature.empty}
     try:
         return place.hints(given)
-    except _UNREADABLE:
+    except Exception:  # noqa: BLE001 - an annotation may be any expression, as below
         return {name: _one_hint(name, hint, place, tool) for name, hint in given.items()}
 
 
 def _one_hint(name: str, hint: Any, place: _Place, tool: str) -> Any:
     try:
         return place.hints({name: hint})[name]
-    except _UNREADABLE as error:
+    except Exception as error:  # noqa: BLE001
         what = "the result" if name == "return" else f"parameter {name!r}"
         way_out = "; import it where the function is defined" if isinstance(error, NameError) else ""
         raise ToolValidationError(f"the type of {what} of tool {tool!r} cannot be read: {error}{way_out}") from None
@@ -112,7 +115,7 @@ def _rewritten(annotation: Any, known: dict[type, Any]) -> Any:
     if origin is None or (not args and origin is not tuple):  # typing.List is list, tuple[()] is not tuple
         return _bare(annotation if origin is None else origin, known)
     if origin is Literal:
-        return _literal(annotation, args)
+        return _read_back(annotation, args)
     if origin is collections.abc.Callable:
         return annotation
     inner = tuple(_rewritten(arg, known) for arg in (args[:1] if origin is Annotated else args))
@@ -134,20 +137,26 @@ def _with_arguments(annotation: Any, origin: Any, inner: tuple[Any, ...]) -> Any
     return generic[inner] if isinstance(origin, type) else annotation
 
 
-def _literal(annotation: Any, values: tuple[Any, ...]) -> Any:
-    """Members of an enum come as their values, for which pydantic does not take them."""
-    members = {value.value: value for value in values if isinstance(value, Enum)}
-    return Annotated[annotation, BeforeValidator(partial(_member, members))] if members else annotation
+def _read_back(annotation: Any, values: Iterable[Any]) -> Any:
+    """What JSON lacks comes as what stands for it, for which pydantic does not take it: an enum's member, bytes."""
+    try:
+        known = [(to_jsonable_python(value), value) for value in values if type(value) not in _JSON_SCALARS]
+    except PydanticSerializationError:  # there is no schema of it either
+        return annotation
+    return Annotated[annotation, BeforeValidator(partial(_known_as, known))] if known else annotation
 
 
-def _member(members: Mapping[Any, Enum], value: Any) -> Any:
-    return next((member for known, member in members.items() if known == value), value)
+def _known_as(known: list[tuple[Any, Any]], given: Any) -> Any:
+    return next((value for jsonable, value in known if jsonable == given), given)
 
 
 def _bare(annotation: Any, known: dict[type, Any]) -> Any:
     if isinstance(annotation, typing.NewType):
         inner = _rewritten(annotation.__supertype__, known)
         return annotation if inner is annotation.__supertype__ else inner
+    if isinstance(annotation, EnumType):
+        members = cast("type[Enum]", annotation).__members__.values()
+        return _read_back(annotation, [each for each in members if type(each.value) not in _JSON_SCALARS])
     try:
         return list if annotation in _LISTS else dict if annotation in _DICTS else annotation
     except TypeError:  # unhashable
@@ -192,6 +201,14 @@ def _key(hint: Any, required: bool) -> tuple[Any, bool]:
         hint = get_args(hint)[0]
         origin = get_origin(hint)
     return hint, required
+
+
+def without_alias(hint: Any, given: FieldInfo) -> Any:
+    """``Annotated[int, Field(alias="from", ge=0)]`` without its alias: pydantic knows those of models alone."""
+    bare = copy(given)
+    bare.alias = bare.validation_alias = None
+    inner, *notes = get_args(hint)
+    return Annotated[inner, *(bare if note is given else note for note in notes)]
 
 
 def with_none(hint: Any) -> Any:

@@ -13,7 +13,7 @@ from toolcrib.core.errors import ToolValidationError
 from toolcrib.core.positions import ByPosition, own_function
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import P, R_co, Runner, Tool
-from toolcrib.define.callables import class_name_of
+from toolcrib.define.callables import class_name_of, name_of, refuse_around_tool
 
 _RECEIVERS = frozenset({"self", "cls"})
 
@@ -46,10 +46,10 @@ class MethodTool(Tool[P, R_co]):
         return self.with_function(function, self._bound_runner)
 
     def refusal(self) -> ToolValidationError:
-        where = class_name_of(self.function).rpartition(".")[2]
+        where, name = class_name_of(self.function).rpartition(".")[2], name_of(own_function(self.function))
         return ToolValidationError(
-            f"tool {self.name!r} is a method and belongs to an instance: use {where}(...).{self.name}, not "
-            f"{where}.{self.name}; if it is a static or a class method, put @tool above @staticmethod or @classmethod"
+            f"tool {self.name!r} is a method and belongs to an instance: use {where}(...).{name}, not {where}.{name}; "
+            "if it is a static or a class method, put @tool above @staticmethod or @classmethod"
         )
 
     def with_spec(self, spec: ToolSpec) -> Self:
@@ -95,6 +95,8 @@ def bound(found: Any) -> Tool[..., Any]:
     """What a class hands out for its attribute, as a tool. From Python 3.13 ``@classmethod`` binds by itself."""
     if inspect.ismethod(found) and isinstance(found.__func__, MethodTool):
         return found.__func__.bound_to(found.__self__)
+    if isinstance(found, MethodTool):  # below @staticmethod, which is not seen from there
+        raise found.refusal()
     assert isinstance(found, Tool)
     return found
 
@@ -108,4 +110,6 @@ def has_tool_methods(kind: type) -> bool:
 def _is_tool_method(found: Any) -> bool:
     if isinstance(found, staticmethod | classmethod):
         found = found.__func__
+    if inspect.isfunction(found):
+        refuse_around_tool(found)
     return isinstance(found, Tool) and bool(class_name_of(found.function))

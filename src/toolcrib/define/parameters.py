@@ -14,7 +14,7 @@ from pydantic_core import PydanticUndefined
 
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import ToolValidationError
-from toolcrib.define.hints import accepted, typed_dict_keys, with_none
+from toolcrib.define.hints import accepted, typed_dict_keys, with_none, without_alias
 
 _EMPTY = inspect.Parameter.empty
 
@@ -36,6 +36,8 @@ class Parameters:
     defaults: dict[str, Any] = field(default_factory=dict)
     fields: dict[str, FieldInfo] = field(default_factory=dict)
     """Defaults that are a ``Field(...)``, which a function cannot fill in by itself."""
+    aliases: dict[str, str] = field(default_factory=dict)
+    """What a model calls ``from``, by ``Field(alias="from")``, and what the function calls it."""
     context: str | None = None
     leading: tuple[str, ...] = ()
     """Given by position."""
@@ -43,18 +45,29 @@ class Parameters:
     """``*star``, given by position after them."""
     rest: Any = Closed
     """The annotation of ``**rest``."""
+    rest_name: str = "**"
+    """With its stars, which no other parameter has."""
 
     def add(self, name: str, hint: Any, default: Any) -> None:
-        if name in self.annotations:
-            raise ToolValidationError(f"parameter {name!r} of tool {self.tool!r} is there twice")
         if isinstance(default, FieldInfo):  # x: int = Field(3, ge=0) says x: Annotated[int, Field(ge=0)] = 3
             hint, default = Annotated[hint, default], _EMPTY
-        if default is _EMPTY and (given := _field_in(hint)) is not None:
+        given = _field_in(hint)
+        if given is not None and given.validation_alias is not None:
+            hint, name = without_alias(hint, given), self._alias_of(name, given.validation_alias)
+        if name in self.annotations:
+            raise ToolValidationError(f"parameter {name!r} of tool {self.tool!r} is there twice")
+        if default is _EMPTY and given is not None:
             default = self._default_of(name, given)
         if default is None:
             hint = with_none(hint)
         self.annotations[name] = accepted(hint)
         self.defaults[name] = default
+
+    def _alias_of(self, name: str, alias: object) -> str:
+        if not isinstance(alias, str):
+            raise ToolValidationError(f"parameter {name!r} of tool {self.tool!r} can have one name as its alias")
+        self.aliases[alias] = name
+        return alias
 
     def _default_of(self, name: str, given: FieldInfo) -> Any:
         if given.default_factory is not None:
@@ -110,6 +123,7 @@ def _read_star(read: Parameters, name: str, hint: Any) -> None:
 def _read_keywords(read: Parameters, name: str, hint: Any) -> None:
     if get_origin(hint) not in (Unpack, typing_extensions.Unpack):
         read.rest = Any if isinstance(hint, ParamSpecKwargs) else accepted(hint)
+        read.rest_name = f"**{name}"
         return
     keys = get_args(hint)[0]
     if not typing_extensions.is_typeddict(keys):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import collections.abc
 import inspect
+import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
@@ -28,8 +29,6 @@ _ITEMS = frozenset(
     getattr(collections.abc, name)
     for name in ("AsyncGenerator", "AsyncIterable", "AsyncIterator", "Generator", "Iterable", "Iterator")
 )
-_REST = "**"
-"""What the schema of ``**arguments`` is called among the others; no parameter can have that name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +55,18 @@ def read_signature(function: Callable[..., Any], tool: str) -> Interface:
     hints = type_hints(function, signature, tool)
     hidden = filled_in(function)
     read = read_parameters(signature, hints, hidden, tool)
-    rest = {} if read.rest is Closed else {_REST: read.rest}
+    rest = {} if read.rest is Closed else {read.rest_name: read.rest}
     made = schemas(read.annotations | rest, "validation", tool)
     parameters = _object_schema(read, made, docstring.parameters)
-    if hidden and rest:  # what is filled in already cannot come back through **arguments
-        parameters["propertyNames"] = {"not": {"enum": sorted(hidden)}}
+    if rest and (taken := hidden.union(read.aliases.values()).difference(read.annotations)):
+        parameters["propertyNames"] = {"not": {"enum": sorted(taken)}}  # no way to them through **arguments
     fields = {name: given for name, given in read.fields.items() if "default" not in made.found[name]}
     return Interface(
         docstring,
         parameters,
         _returned(hints.get("return", Any), is_generator(function), tool),
         read.context,
-        decoder(read.annotations, tool, fields, Any if read.rest is Closed else read.rest),
+        decoder(read.annotations, tool, fields, Any if read.rest is Closed else read.rest, read.aliases),
         read.leading,
         read.star,
     )
@@ -78,8 +77,9 @@ def _object_schema(read: Parameters, made: Schemas, descriptions: Mapping[str, s
     required = []
     for name, default in read.defaults.items():
         schema = made.found[name]
-        if name in descriptions and "description" not in schema:
-            schema["description"] = descriptions[name]
+        written = read.aliases.get(name, name)
+        if written in descriptions and "description" not in schema:
+            schema["description"] = descriptions[written]
         if default is inspect.Parameter.empty:
             required.append(name)
         elif default is not Unsaid and "default" not in schema:
@@ -88,7 +88,7 @@ def _object_schema(read: Parameters, made: Schemas, descriptions: Mapping[str, s
     parameters: JsonSchema = {"type": "object", "properties": properties}
     if required:
         parameters["required"] = required
-    parameters["additionalProperties"] = False if read.rest is Closed else made.found[_REST] or True
+    parameters["additionalProperties"] = False if read.rest is Closed else made.found[read.rest_name] or True
     if made.definitions:
         parameters["$defs"] = dict(made.definitions)
     return parameters
@@ -98,20 +98,35 @@ def _note_default(schema: JsonSchema, default: Any, annotation: Any, adapter: Ty
     """Only what comes back as it was: a call without the argument is given this."""
     try:
         jsonable = check_json(to_jsonable_python(default))
-        if annotation is Any and type(jsonable) is not type(default):
-            return
-        if adapter is not None:
-            adapter.validate_python(jsonable)
+        same = _comes_back(default, jsonable, annotation, adapter)
     except (PydanticSerializationError, ValidationError, ValueError):
         return  # the function fills it in by itself; a model cannot be told
-    schema["default"] = jsonable
+    if same:
+        schema["default"] = jsonable
+
+
+def _comes_back(default: Any, jsonable: Any, annotation: Any, adapter: TypeAdapter[Any] | None) -> bool:
+    """Whether ``jsonable`` is the default, once it is of the annotation's type."""
+    if adapter is None and annotation is not Any:
+        return bool(jsonable == (list(default) if type(default) is tuple else default))
+    if adapter is not None:
+        default, jsonable = adapter.validate_python(default), adapter.validate_python(jsonable)
+    return type(jsonable) is type(default) and bool(jsonable == default)
+
+
+def _says_nothing(annotation: Any) -> bool:
+    """Whether there is no telling what comes: a ToolResult may have any data."""
+    if get_origin(annotation) in (Annotated, Union, types.UnionType):
+        return any(map(_says_nothing, get_args(annotation)))
+    return annotation in _NO_SCHEMA or (isinstance(annotation, type) and issubclass(annotation, ToolResult))
 
 
 def _returned(annotation: Any, yields: bool, tool: str) -> JsonSchema:
-    if yields:
-        items = get_args(annotation)[:1] if get_origin(annotation) in _ITEMS else ()
-        annotation = list[items[0]] if items else list  # type: ignore[valid-type]
-    if annotation in _NO_SCHEMA or (isinstance(annotation, type) and issubclass(annotation, ToolResult)):
+    if get_origin(annotation) in _ITEMS:
+        annotation = list[get_args(annotation)[0]]  # type: ignore[misc]
+    elif yields:
+        annotation = list
+    if _says_nothing(annotation):
         return {}
     try:
         annotation = accepted(annotation)

@@ -108,7 +108,7 @@ def _defined_in(module: ModuleType) -> Iterator[Any]:
             own = value.__module__ == module.__name__ and not inspect.isabstract(value)
             if own and issubclass(value, SupportsTool):
                 yield value
-        elif isinstance(value, Tool | SupportsTool) or has_tool_methods(type(value)) or framework_of(value):
+        elif issubclass(type(value), Tool | SupportsTool) or has_tool_methods(type(value)) or framework_of(value):
             yield value
 
 

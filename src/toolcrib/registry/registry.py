@@ -36,6 +36,8 @@ from toolcrib.registry.running import Running
 from toolcrib.registry.tool_search import ToolSearch
 from toolcrib.registry.usage import TokenCounts
 
+_ANOTHER_NAME = "give one another name, as tool(name='...')(thing) does"
+
 
 class ToolRegistry(Running, ToolSearch, Frameworks):
     """Holds live tools: register, look up, filter, search, hand over, execute. Safe to use from several threads.
@@ -129,12 +131,12 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
         names: set[str] = set()
         for tool in tools:
             if tool.name in names:
-                raise ToolExistsError(tool.name, "it is in the list twice")
+                raise ToolExistsError(tool.name, f"it is in the list twice; {_ANOTHER_NAME}")
             names.add(tool.name)
         with self._lock:
             for tool in tools:
                 if tool.name in self._tools:
-                    raise ToolExistsError(tool.name)
+                    raise ToolExistsError(tool.name, f"{_ANOTHER_NAME}, or replace it by update()")
             self._tools.update((tool.name, tool) for tool in tools)
         for tool in tools:
             self._listeners.tell(ToolRegistered(tool))
