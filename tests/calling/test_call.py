@@ -130,6 +130,75 @@ async def test_approval_may_be_sync_or_async_and_only_true_is_yes() -> None:
         assert refused.error_code == "approval_required"
 
 
+async def cancelled(*_: Any, **__: Any) -> Any:
+    """Wait for what somebody else cancels."""
+    waited_for = asyncio.get_running_loop().create_future()
+    waited_for.cancel()
+    await waited_for
+
+
+async def test_what_meets_a_cancellation_that_is_not_the_callers_has_failed(caplog: pytest.LogCaptureFixture) -> None:
+    approving = ToolRegistry(TOOLS, approve=cancelled)
+    code, error = failing(await approving.execute("wipe", {"path": "/"}))
+    assert code == "approval_required" and error.endswith("asking for approval failed: CancelledError")
+    layered = ToolRegistry(TOOLS, layers=[lambda run: cancelled])
+    assert failing(await layered.execute("add", {"a": 1}))[0] == "layer_failed"
+    made = Tool(add.spec, add.function, cancelled)
+    assert failing(await ToolRegistry([made]).execute("add", {"a": 1}))[0] == UNEXPECTED.code
+
+
+async def test_a_caller_that_is_cancelled_while_approval_is_asked_for_is_cancelled() -> None:
+    asked = asyncio.Event()
+
+    async def never(spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
+        asked.set()
+        return await asyncio.get_running_loop().create_future()  # type: ignore[no-any-return]
+
+    task = asyncio.create_task(ToolRegistry(TOOLS, approve=never).execute("wipe", {"path": "/"}))
+    await asked.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"error": "no", "error_code": 404},
+        {"error": "no", "error_code": ["a"]},
+        {"error": ValueError("no")},
+        {"error": "no", "metadata": None},
+        {"error": "no", "metadata": [1]},
+    ],
+)
+async def test_a_tool_may_fill_its_result_with_anything(odd: dict[str, Any]) -> None:
+    @tool
+    async def refuse() -> ToolResult:
+        """Refuse."""
+        return ToolResult(False, **odd)
+
+    registry = ToolRegistry([refuse], audit=MemoryAudit())
+    result = await registry.execute("refuse")
+    assert failing(result)[1] == "no" and isinstance(result.error_code, str | None)
+    assert result.metadata["tool"] == "refuse"
+    [answer] = await registry.execute_calls([{"type": "tool_use", "id": "t", "name": "refuse", "input": {}}])
+    assert "no" in str(answer)
+
+
+async def test_a_result_that_a_tool_keeps_stays_as_it_is() -> None:
+    kept = ToolResult.success_result("kept", mine=1)
+
+    @tool(is_terminal=True)
+    async def keeper() -> ToolResult:
+        """Return the same again."""
+        return kept
+
+    registry = ToolRegistry([keeper])
+    first, second = await registry.execute("keeper"), await registry.execute("keeper")
+    assert kept == ToolResult.success_result("kept", mine=1)
+    assert first.metadata is not second.metadata and first.metadata["mine"] == 1
+
+
 async def test_a_refused_caller_learns_nothing_of_the_schema() -> None:
     registry = ToolRegistry(TOOLS, policy=Rules())
     eve = await registry.execute("add", {"wrong": 1}, context=ToolContext("eve"))

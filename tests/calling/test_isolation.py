@@ -2,20 +2,26 @@
 
 import asyncio
 import os
+import socket
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import cloudpickle
 import pytest
+from tests.support.clocks import Clock
 from tests.support.waiting import until, wait_until
 
 from toolcrib import AddressRules, ToolBusyError, ToolContext, ToolFailedError, ToolRegistry, ToolTimeoutError, tool
+from toolcrib.calling import process, wire
 from toolcrib.calling.process import ProcessRunner, run_in_process
 from toolcrib.calling.thread import MAX_ABANDONED, ThreadRunner
+from toolcrib.calling.wire import GaveUpError, Patience, Wire
 from toolcrib.core.addresses import fence
 from toolcrib.core.spec import Isolation
 from toolcrib.core.tool import Tool
@@ -173,6 +179,93 @@ async def test_a_cancelled_caller_kills_the_process_and_what_it_started(tmp_path
         await task
     await until(lambda: gone(kept) and gone(worker) and gone(child))
     await until(lambda: kept not in run_in_process.workers())
+
+
+def test_a_worker_is_not_asked_for_who_has_gone_already() -> None:
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    cancelled = threading.Event()
+    cancelled.set()
+    with pytest.raises(GaveUpError):
+        Wire(ours, 100).ask(b"question", Patience.of(None, cancelled))
+    with pytest.raises(BlockingIOError):
+        theirs.recv(1)
+    ours.close()
+    theirs.close()
+
+
+async def test_waiting_for_a_worker_is_part_of_the_callers_time_and_not_of_the_tools(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runner, deadlines = ProcessRunner(), []
+    clock = Clock()
+
+    async def wait(caller: str, seconds: float | None) -> None:
+        clock.now += 20
+
+    def begin(message: bytes, patience: Patience, listener: Any) -> Any:
+        deadlines.append(patience.deadline - clock.now)
+        return ("value", 1), True
+
+    monkeypatch.setattr(process, "time", SimpleNamespace(monotonic=clock))
+    monkeypatch.setattr(wire, "time", SimpleNamespace(monotonic=clock))
+    monkeypatch.setattr(runner, "_places", SimpleNamespace(take_within=wait, give_back=lambda caller: None))
+    monkeypatch.setattr(runner, "_take", lambda: SimpleNamespace(ask=begin))
+    monkeypatch.setattr(runner, "_give_back", lambda worker: None)
+    asked = Tool(tool(isolation="process", timeout_seconds=60)(keeper).spec, keeper, runner)
+    for given in (None, 70, 1000):
+        await asked.execute(context=ToolContext(timeout_seconds=given))
+    assert deadlines == [60, 50, 60]
+
+
+@pytest.mark.parametrize("isolation", ["inline", "thread", "process"])
+async def test_a_plain_function_may_return_what_is_still_to_come(isolation: Isolation) -> None:
+    async def later(n: int) -> int:
+        await asyncio.sleep(0)
+        return n
+
+    async def items(n: int) -> AsyncIterator[int]:
+        for number in range(n):
+            yield number
+
+    def wrapped(n: int) -> Any:
+        """Say it again, later."""
+        return later(n)
+
+    def counted(n: int) -> Any:
+        """Count."""
+        return items(n)
+
+    registry = ToolRegistry([tool(isolation=isolation)(wrapped), tool(isolation=isolation)(counted)])
+    for seconds in (None, 60):
+        assert (await registry.execute("wrapped", {"n": 3}, timeout_seconds=seconds)).data == 3
+        events = [event async for event in registry.stream("counted", {"n": 2}, timeout_seconds=seconds)]
+        assert [event.item for event in events[:-1]] == [0, 1]
+
+
+async def test_what_is_still_to_come_is_cancelled_at_the_deadline_and_with_its_caller() -> None:
+    ended: list[str] = []
+
+    async def for_ever() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+
+    @tool(isolation="inline")
+    def wrapped() -> Any:
+        """Wait."""
+        return for_ever()
+
+    registry = ToolRegistry([wrapped])
+    assert (await registry.execute("wrapped", timeout_seconds=0.01)).error_code == "timeout"
+    call = asyncio.create_task(registry.execute("wrapped"))
+    await asyncio.sleep(0)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert ended == ["cancelled"] * 2
 
 
 async def test_a_process_runs_local_functions_async_functions_and_tools_with_a_context() -> None:

@@ -21,6 +21,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from toolcrib import MissingDependencyError, OpenTelemetry, ToolContext, ToolRegistry, ToolResult, tool
 from toolcrib.adapters.audit.memory import MemoryAudit
 from toolcrib.calling.observing import Observed
+from toolcrib.core.json import MASK
 from toolcrib.ports import Decision, Policy, PolicyRequest
 
 
@@ -172,6 +173,22 @@ async def test_invented_names_do_not_multiply_the_metric() -> None:
     assert told.points() == {("_OTHER", "tool_not_found"): 5}
 
 
+async def test_names_ids_and_codes_can_be_sent_whatever_they_are() -> None:
+    @tool
+    async def refuse(code: str) -> ToolResult:
+        """Refuse."""
+        return ToolResult.failure_result("no", "\ud800" + "x" * 5000)
+
+    told = Telemetry([refuse], content=True)
+    context = ToolContext(call_id="\ud800")
+    await told.registry.execute("\ud800", context=context)
+    await told.registry.execute("refuse", {"code": "1"}, context=context)
+    for span in told.exporter.get_finished_spans():
+        for text in (span.name, *(span.attributes or {}).values()):
+            assert len(str(text).encode()) <= 200
+    assert {error for _, error in told.points()} == {"tool_not_found", "?" + "x" * 199}
+
+
 async def test_a_cancelled_call_ends_its_span() -> None:
     entered = asyncio.Event()
 
@@ -239,6 +256,30 @@ async def test_content_only_when_asked_and_redacted() -> None:
     assert json.loads(told.said[names.GEN_AI_TOOL_CALL_RESULT]) == {"user": "ada", "token": "***"}
     await told.registry.execute("fail")
     assert told.exporter.get_finished_spans()[-1].status.description == "(text)"
+
+
+async def test_content_has_no_secrets_also_if_nobody_thinks_of_them() -> None:
+    @tool
+    async def login(user: str, password: str) -> str:
+        """Log in."""
+        return f"{user} has token=t0p-{password}"
+
+    told = Telemetry([login], content=True)
+    await told.registry.execute("login", {"user": "ada", "password": "pw"})
+    assert json.loads(told.said[names.GEN_AI_TOOL_CALL_ARGUMENTS]) == {"user": "ada", "password": MASK}
+    assert told.said[names.GEN_AI_TOOL_CALL_RESULT] == f"ada has token={MASK}"
+
+
+async def test_arguments_are_told_as_they_were_whatever_the_tool_does_to_them() -> None:
+    @tool
+    async def add_one(numbers: list[int]) -> list[int]:
+        """Add a number."""
+        numbers.append(1)
+        return numbers
+
+    told = Telemetry([add_one], content=True)
+    await told.registry.execute("add_one", {"numbers": [7]})
+    assert json.loads(told.said[names.GEN_AI_TOOL_CALL_ARGUMENTS]) == {"numbers": [7]}
 
 
 async def test_what_cannot_be_redacted_is_not_told(caplog: pytest.LogCaptureFixture) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.support.waiting import wait_until
 
-from toolcrib import Tool, ToolContext, ToolEvent, ToolRegistry, tool
+from toolcrib import InvalidArgumentsError, Tool, ToolContext, ToolEvent, ToolRegistry, tool
 from toolcrib.core.spec import Isolation
 from toolcrib.define import make_tool
 
@@ -119,6 +119,57 @@ def test_a_tool_sees_the_deadline_of_its_call() -> None:
     assert registry.execute_sync("seen", timeout_seconds=7).data == 7
     context = ToolContext(timeout_seconds=3)
     assert registry.execute_sync("seen", timeout_seconds=7, context=context).data == 3
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), 10**400, True, "5", [5]])
+async def test_a_deadline_that_is_none_is_refused_wherever_it_is_given(seconds: Any) -> None:
+    result = await ToolRegistry([made(numbers, "thread")]).execute("counted", {"n": 1}, timeout_seconds=seconds)
+    assert result.error_code == "invalid_arguments"
+    assert str(result.error).startswith("timeout_seconds must be a number of seconds above 0, not ")
+    with pytest.raises(InvalidArgumentsError, match="timeout_seconds must be a number of seconds above 0"):
+        ToolContext(timeout_seconds=seconds)
+
+
+@pytest.mark.parametrize("isolation", ["inline", "thread", "process"])
+@pytest.mark.parametrize("listens", [True, False])
+async def test_progress_that_is_no_number_is_told_whoever_listens(isolation: Isolation, listens: bool) -> None:
+    def wrong(context: ToolContext) -> None:
+        """Tell the page, but no fraction."""
+        context.progress("page 3")  # type: ignore[arg-type]
+
+    registry = ToolRegistry([made(wrong, isolation)])
+    if listens:
+        result = [event async for event in registry.stream("counted")][-1].result
+    else:
+        result = await registry.execute("counted")
+    assert result is not None
+    assert result.error == "tool 'counted' failed: TypeError: progress is a number from 0 to 1, or None, not 'page 3'"
+
+
+def test_a_thread_that_outlives_its_loop_tells_nobody() -> None:
+    over = threading.Event()
+    threads: list[threading.Thread] = []
+    told: list[str] = []
+
+    @tool
+    def leaves_a_thread(context: ToolContext) -> None:
+        """Start what tells of itself later."""
+
+        def later() -> None:
+            over.wait(60)
+            context.progress(1, "too late")
+            told.append("nothing was raised")
+
+        threads.append(threading.Thread(target=later))
+        threads[0].start()
+
+    async def listen() -> list[str]:
+        return [event.kind async for event in ToolRegistry([leaves_a_thread]).stream("leaves_a_thread")]
+
+    assert asyncio.run(listen()) == ["result"]
+    over.set()
+    threads[0].join()
+    assert told == ["nothing was raised"]
 
 
 async def test_who_stops_listening_ends_an_inline_tool() -> None:

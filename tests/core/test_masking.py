@@ -34,7 +34,15 @@ def test_names_that_only_look_so(name: str) -> None:
         ('{"api_key": "abc def", "a": 1}', f'{{"api_key": "{MASK}", "a": 1}}'),
         ("https://shop/?token=abc&page=2", f"https://shop/?token={MASK}&page=2"),
         ("postgres://me:pass@host/db", f"postgres://me:{MASK}@host/db"),
-        ("Authorization: Bearer abc.def", f"Authorization: {MASK} {MASK}"),
+        ("Authorization: Bearer abc.def", f"Authorization: {MASK}"),
+        ("Authorization: Token abc123\nHost: b", f"Authorization: {MASK}\nHost: b"),
+        ("curl -H 'Authorization: token ghp_1' /a", f"curl -H 'Authorization: {MASK}' /a"),
+        ("Set-Cookie: a=1; sid=2; Path=/", f"Set-Cookie: {MASK}"),
+        ("next to authorization: 'Token abc', a", f"next to authorization: '{MASK}', a"),
+        (r'{"password": "ab\"cd", "a": 1}', f'{{"password": "{MASK}", "a": 1}}'),
+        (r'"{\"api_key\": \"abc\", \"a\": 1}"', rf'"{{\"api_key\": \"{MASK}\", \"a\": 1}}"'),
+        (r'"{\"authorization\": \"Token abc\"}"', rf'"{{\"authorization\": \"{MASK}\"}}"'),
+        ('what came was {"token": "abcdef gh', f'what came was {{"token": "{MASK}'),
         ("password is what you need", "password is what you need"),
         ("name=ann; page=2", "name=ann; page=2"),
         ("a=b=c password=", "a=b=c password="),
@@ -43,6 +51,28 @@ def test_names_that_only_look_so(name: str) -> None:
 def test_secrets_in_texts(text: str, shown: str) -> None:
     assert REDACTION.text(text) == shown
     assert REDACTION([text]) == [shown]
+
+
+def test_a_half_jwt_is_no_jwt() -> None:
+    assert without_secrets("eyJhbGciOiJub25l.e30.") == MASK
+    assert without_secrets("%20eyJhbGciOiJub25l.e30.x, eyJ") == f"%20{MASK}, eyJ"
+    assert without_secrets("eyJhbGciOiJub25l eyJhbGciOiJub25l.e30") == "eyJhbGciOiJub25l eyJhbGciOiJub25l.e30"
+
+
+@pytest.mark.parametrize("name", ["social_security_number_of_spouse", "пароль", "größe", "暗号"])
+def test_names_that_a_user_gives_are_masked_whatever_they_are(name: str) -> None:
+    assert Redaction([name])({name: "4711", "other": 1}) == {name: MASK, "other": 1}
+    assert Redaction([name]).text(f"{name}=4711") == f"{name}={MASK}"
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["eyJ", "eyJaaaaaaaa.", "eyJaaaaaaaa.b.", "a", "a-", "a=", "password=", "'password=\"", "\\", '"', "Bearer ",
+     "tcrib_", "http://", "://a:"],
+)  # fmt: skip
+def test_long_texts_are_masked_in_time_that_grows_with_them(piece: str) -> None:
+    """If it grew with their square, this would not end in time."""
+    assert REDACTION.text(piece * (1_000_000 // len(piece))) is not None
 
 
 def test_pointers_and_patterns() -> None:

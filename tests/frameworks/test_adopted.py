@@ -75,6 +75,8 @@ async def test_name_description_and_schema_are_kept_and_it_runs(framework: str, 
 async def test_register_knows_whose_tool_it_is(make: Make) -> None:
     registry = ToolRegistry([make(multiply)])
     assert registry.register(make(shout)).name == "shout"
+    registry.update("shout", make(shout))
+    assert (await registry.execute("shout", {"text": "hi"})).data == "HI"
     assert (await registry.execute("multiply", {"a": 6, "b": 7})).data == 42
 
 

@@ -122,6 +122,42 @@ def test_folders_hold_files_packages_functions_and_classes(tmp_path: Path, monke
     assert sorted(each.name for each in registry) == ["one", "three", "two"]
 
 
+OTHERS = '''
+from langchain_core.tools import tool as langchain_tool
+from toolcrib import tool
+
+class Files:
+    def __init__(self, root: str) -> None:
+        self.root = root
+
+    @tool
+    async def where(self) -> str:
+        """Where they are."""
+        return self.root
+
+    @tool
+    async def how_many(self) -> int:
+        """How many there are."""
+        return 3
+
+files = Files("/srv")
+
+@langchain_tool
+def population(city: str) -> int:
+    """How many people live in a city."""
+    return len(city)
+'''
+
+
+async def test_objects_with_tool_methods_and_tools_of_frameworks_are_plugins_too(tmp_path: Path) -> None:
+    (tmp_path / "others.py").write_text(OTHERS)
+    registry = ToolRegistry()
+    assert registry.discover(groups=[], folders=[tmp_path]).problems == []
+    assert sorted(registry.names()) == ["how_many", "population", "where"]
+    assert (await registry.execute("where")).data == "/srv"
+    assert (await registry.execute("population", {"city": "Oslo"})).data == 4
+
+
 def test_the_settings_file_names_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same for the registry, for the AIWhisperer dialect's and for the system of a command."""
     (tmp_path / "p.py").write_text(FUNCTION.format(name="ours", text="ours"))

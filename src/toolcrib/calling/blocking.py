@@ -20,6 +20,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import cached_property, partial
 from typing import Any, ParamSpec, Protocol, TypeVar
 
+from toolcrib.calling.forks import in_forked_child
 from toolcrib.calling.places import CALLER, Places
 from toolcrib.core.query.budget import BUDGET, LIMITS, QueryBudget
 
@@ -41,7 +42,13 @@ class Pool:
     """
 
     def __init__(self, what: str, threads: int, *, waiting: int = 1000, queued: int = 200) -> None:
-        self.places = Places(what, threads, each=threads // 2, waiting=waiting, queued=queued)
+        self._make_places = partial(Places, what, threads, each=threads // 2, waiting=waiting, queued=queued)
+        self.places = self._make_places()
+
+    def forget(self) -> None:
+        """Begin anew, without the threads: they are another process's."""
+        self.places = self._make_places()
+        vars(self).pop("_threads", None)
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
@@ -75,6 +82,14 @@ LOOKUPS = Pool("looking up names", 16)
 """Finding the addresses of names that tools ask for: whoever made a name up may let its answer take long."""
 HOUSEKEEPING = Pool("housekeeping", 8, waiting=_NO_REFUSAL, queued=_NO_REFUSAL)
 """What is ours, short and never refused: the record of a call, a folder to be removed, the end of the service."""
+
+
+def _forget() -> None:
+    for pool in (READS, SCANS, WRITES, OUTSIDE, LOOKUPS, HOUSEKEEPING):
+        pool.forget()
+
+
+in_forked_child(_forget)
 
 
 async def in_thread(pool: Pool, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -7,17 +7,20 @@ All of it is recorded. Every door goes this way: the registry, REST, MCP, the co
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.blocking import HOUSEKEEPING, OUTSIDE, READS, ask, in_thread
-from toolcrib.calling.layers import Layer, stacked
+from toolcrib.calling.failures import is_cancellation
+from toolcrib.calling.layers import Layer, copied, stacked
 from toolcrib.calling.observing import Observer, Observing, error_type
 from toolcrib.calling.recording import Recorder, Targets, outcome_of, with_rule
 from toolcrib.calling.usage import UsageCounter
@@ -105,9 +108,10 @@ class Calls:
                 observing.call.given = given
             checked = tool.validate(given)
             if observing is not None:
-                observing.call.arguments = checked
+                observing.call.arguments = copied(checked)  # a tool may change its own
             value = await (self._layered or tool.runner)(tool, checked, context)
-            result = value if isinstance(value, ToolResult) else ToolResult.of(value)
+            is_told = type(value) is Ran or isinstance(value, ToolResult)
+            result = _told_by(value) if is_told else ToolResult(True, value)
             tool.check_output(value.value if type(value) is Ran else value)
             if spec.is_terminal:
                 result.metadata["is_terminal"] = True
@@ -123,9 +127,12 @@ class Calls:
             self.usage.went_well(name, ended, ended - started)
         else:
             self._tell(observing, name, tool, ended - started, result)
-        outcome, detail = _DONE if result.success else _outcome(result)
-        if attempt is not None and (waiting := self._end(attempt, outcome, detail)):
-            await waiting
+        if attempt is not None and recorder is not None:
+            outcome, detail = _DONE if result.success else _outcome(result)
+            if recorder.remote:
+                await in_thread(HOUSEKEEPING, recorder.end, attempt, outcome, detail)
+            else:
+                recorder.end(attempt, outcome, detail)
         return result
 
     async def _broken(
@@ -138,10 +145,11 @@ class Calls:
         attempt: list[AuditEvent] | None,
     ) -> ToolResult:
         """The answer if a port or our own machinery broke; what is no error, such as a cancellation, goes through."""
-        result = ToolResult.of_error(UNEXPECTED) if isinstance(error, Exception) else None
+        broke = isinstance(error, Exception | asyncio.CancelledError) and not is_cancellation(error)
+        result = ToolResult.of_error(UNEXPECTED) if broke else None
         self._tell(observing, name, tool, seconds, result, error)
-        if attempt is not None and (waiting := self._end(attempt, "crashed", type(error).__name__)):
-            await waiting
+        if attempt is not None and (recorder := self.recorder) is not None:
+            await ask(HOUSEKEEPING, recorder, recorder.end, attempt, "crashed", type(error).__name__)
         if result is None:
             raise error
         _log.error("the call of tool %r broke", name, exc_info=error)
@@ -204,8 +212,8 @@ class Calls:
             outcome, detail = "crashed", type(error).__name__
             raise
         finally:
-            if attempt is not None and (waiting := self._end(attempt, outcome, detail)):
-                await waiting
+            if attempt is not None and recorder is not None:
+                await ask(HOUSEKEEPING, recorder, recorder.end, attempt, outcome, detail)
 
     async def allows(self, spec: ToolSpec, context: ToolContext = NO_CONTEXT) -> bool:
         """Whether a call of the tool would be admitted, or somebody asked to approve it. Nobody is asked and nothing
@@ -222,14 +230,6 @@ class Calls:
         except DeniedError:
             return False
         return True
-
-    def _end(self, attempt: list[AuditEvent], outcome: Outcome, detail: str) -> Awaitable[None] | None:
-        """Recorded when this returns None; if the audit is remote, when what it returns has been awaited."""
-        assert self.recorder is not None
-        if self.recorder.remote:
-            return in_thread(HOUSEKEEPING, self.recorder.end, attempt, outcome, detail)
-        self.recorder.end(attempt, outcome, detail)
-        return None
 
     async def _admit(self, spec: ToolSpec, arguments: Arguments, context: ToolContext) -> None:
         if self.authoriser is not None or context.limits is not None:
@@ -252,12 +252,29 @@ class Calls:
         try:
             answer = self.approve(spec, given)
             approved = await answer if inspect.isawaitable(answer) else answer
-        except Exception as error:  # the callback is the caller's: whatever it raises is not a yes
+        except (Exception, asyncio.CancelledError) as error:  # the callback is the caller's: what it raises is no yes
+            if is_cancellation(error):
+                raise
+            reason = str(error) or type(error).__name__
             raise ApprovalRequiredError(
-                f"{above}, and asking for approval failed: {error}", rule="safety_level"
+                f"{above}, and asking for approval failed: {reason}", rule="safety_level"
             ) from error
         if approved is not True:
             raise ApprovalRequiredError(f"{above}, and was not approved", rule="safety_level")
+
+
+def _told_by(told: ToolResult | Ran) -> ToolResult:
+    """What a runner says itself of a run. A result that a tool made is copied: it may keep it, and may have put
+    anything into it.
+    """
+    if isinstance(told, Ran):
+        return ToolResult.of(told)
+    result, metadata = copy(told), cast(Any, told.metadata)
+    result.success = bool(told.success)
+    result.error = None if told.error is None else str(told.error)
+    result.error_code = None if told.error_code is None else str(told.error_code)
+    result.metadata = dict(metadata) if isinstance(metadata, Mapping) else {}
+    return result
 
 
 def _outcome(result: ToolResult) -> tuple[Outcome, str]:

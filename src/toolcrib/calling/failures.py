@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from toolcrib.core.errors import ToolcribError, ToolFailedError
 
 
@@ -13,3 +15,11 @@ def as_failure(name: str, error: BaseException) -> ToolcribError:
     failure = ToolFailedError(name, f"{kind}: {error}" if str(error) else kind, cause_type=kind)
     failure.__cause__ = error
     return failure
+
+
+def is_cancellation(error: BaseException) -> bool:
+    """Whether ``error`` passes because somebody cancels the task that this is called in. If nobody does, a
+    CancelledError is a failure like any other: what its raiser waited for was cancelled.
+    """
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling() > 0)

@@ -9,27 +9,32 @@ from collections.abc import Coroutine, Generator
 from functools import partial
 from typing import Any
 
-from toolcrib.calling.failures import as_failure
+from toolcrib.calling.failures import as_failure, is_cancellation
 from toolcrib.calling.items import COMPLETE, awaited, collected, collected_async, is_incomplete, is_lazy
 from toolcrib.core.context import ToolContext
-from toolcrib.core.errors import ToolcribError, ToolFailedError, ToolTimeoutError
+from toolcrib.core.errors import ToolFailedError, ToolTimeoutError
 from toolcrib.core.tool import Tool
 
 
 async def run_inline(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
-    """A plain function, called here and now."""
+    """A plain function, called here and now. If what it returns is still to come, it is waited for."""
     keywords = tool.keywords(arguments, context)
+    seconds, name = context.timeout_seconds, tool.spec.name
     started = time.monotonic()
     try:
         value = tool.function(**keywords)
         if is_lazy(value):
             value = collected(value, context.listener)
-    except ToolcribError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise as_failure(tool.spec.name, error) from error
-    if context.timeout_seconds is not None:
-        _refuse_late(tool.spec.name, context.timeout_seconds, started)
+        elif is_incomplete(value):
+            value = awaited(value, context.listener)
+            return await (value if seconds is None else _within(seconds, started, value, name))
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        failure = _failure(name, error, seconds, started)
+        if failure is error:
+            raise
+        raise failure from error
+    if seconds is not None:
+        _refuse_late(name, seconds, started)
     return value
 
 
@@ -76,13 +81,13 @@ async def run_async_inline(tool: Tool, arguments: dict[str, Any], context: ToolC
 
 
 def _failure(name: str, error: BaseException, seconds: float | None, started: float) -> BaseException:
-    """What a caller is told of what an async function raised."""
+    """What a caller is told of what a function raised."""
     if isinstance(error, ToolTimeoutError):
         return error
+    if is_cancellation(error):
+        return error
     if isinstance(error, asyncio.CancelledError):
-        task = asyncio.current_task()
-        asked_to = task is None or task.cancelling()
-        return error if asked_to else ToolFailedError(name, "it cancelled itself", cause_type="CancelledError")
+        return ToolFailedError(name, "it cancelled itself", cause_type="CancelledError")
     if seconds is not None:
         _refuse_late(name, seconds, started)
     return as_failure(name, error)

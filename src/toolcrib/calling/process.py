@@ -16,12 +16,14 @@ import importlib
 import inspect
 import itertools
 import logging
+import math
 import os
 import pickle
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from functools import cache, partial
@@ -30,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from toolcrib.calling.failures import as_failure
+from toolcrib.calling.forks import in_forked_child
 from toolcrib.calling.forwarding import emit
 from toolcrib.calling.observing import trace_headers
 from toolcrib.calling.places import CALLER, Places
@@ -102,6 +105,12 @@ class Worker:
         kind, *rest = _read(answer)
         return (kind, *rest), alone
 
+    def disown(self) -> None:
+        """In a forked child, which must not speak to it, nor keep it alive, nor end it."""
+        self._wire.close()
+        os.close(self._life)
+        self._keeper.returncode = 0  # not a child of this process: there is nothing to wait for
+
     def kill(self) -> None:
         """Nothing of it runs any more when this returns, nor of what it started."""
         with self._killing:
@@ -129,21 +138,31 @@ class ProcessRunner:
         max_idle: int = max(2, os.cpu_count() or 1),
         max_bytes: int = MAX_ANSWER_BYTES,
     ) -> None:
-        self._places = Places("worker processes", max_workers, each=max_workers // 2)
-        self._idle: deque[Worker] = deque()
         self._max_idle = max_idle
         self._max_bytes = max_bytes
+        self._begin(max_workers)
+
+    def _begin(self, max_workers: int) -> None:
+        self._places = Places("worker processes", max_workers, each=max_workers // 2)
         self._lock = threading.Lock()
         self._closed = False
+        self._idle: deque[Worker] = deque()
         self._busy: set[Worker] = set()
 
+    def forget(self) -> None:
+        """Begin anew in a forked child: the workers are its parent's."""
+        for worker in (*self._idle, *self._busy):
+            worker.disown()
+        self._begin(self._places.most)
+
     async def __call__(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
+        given = context.timeout_seconds
+        until = math.inf if given is None else time.monotonic() + given
         message = self._message(tool, tool.keywords(arguments, context.heard_by(None)), context.listener is not None)
-        seconds = context.seconds_for(tool.spec.timeout_seconds)
         caller = CALLER.get() or f"call {next(_unnamed)}"
-        await self._places.take_within(caller, seconds)
+        await self._places.take_within(caller, context.seconds_for(tool.spec.timeout_seconds))
         cancelled = threading.Event()
-        job = Job(partial(self._run, tool, message, seconds, cancelled, context.listener))
+        job = Job(partial(self._run, tool, message, context, until, cancelled))
         job.when_done(partial(self._places.give_back, caller))
         try:
             succeeded, value = await job.outcome
@@ -154,12 +173,12 @@ class ProcessRunner:
             return value
         raise as_failure(tool.name, value)
 
-    def _run(
-        self, tool: Tool, message: bytes, seconds: float | None, cancelled: threading.Event, listener: Listener | None
-    ) -> Any:
+    def _run(self, tool: Tool, message: bytes, context: ToolContext, until: float, cancelled: threading.Event) -> Any:
+        """The tool's own deadline counts from when a worker begins; the caller's, ``until``, from when they asked."""
         worker = self._take()
+        seconds = context.seconds_for(tool.spec.timeout_seconds)
         try:
-            answer, alone = worker.ask(message, Patience.of(seconds, cancelled), listener)
+            answer, alone = worker.ask(message, Patience.of(seconds, cancelled, until), context.listener)
         except BaseException as error:
             self._replace(worker)
             raise _reason(tool, seconds, error) from None
@@ -320,3 +339,4 @@ def _importable(module: str) -> bool:
 
 run_in_process = ProcessRunner()
 atexit.register(run_in_process.close)
+in_forked_child(run_in_process.forget)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import suppress
 from typing import Any
 
 from toolcrib.core.context import ToolContext
@@ -40,7 +41,8 @@ async def stream(
         if threading.get_ident() == thread:
             events.put_nowait(event)
         else:
-            loop.call_soon_threadsafe(events.put_nowait, event)
+            with suppress(RuntimeError):  # the loop is closed: a thread of the tool's goes on and tells nobody
+                loop.call_soon_threadsafe(events.put_nowait, event)
 
     call = asyncio.create_task(execute(context.heard_by(hear)))
     call.add_done_callback(lambda _: events.put_nowait(None))

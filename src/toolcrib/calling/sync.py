@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import os
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, TypeVar
 
+from toolcrib.calling.forks import in_forked_child
 from toolcrib.core.errors import ToolcribError
 
 T = TypeVar("T")
@@ -33,30 +33,34 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
         coroutine.close()
         raise ToolcribError("this would wait for itself: inside of a tool that was called without a loop, use 'await'")
     done: Future[T] = Future()
-    started: list[asyncio.Task[T]] = []
+    started: list[asyncio.Task[None]] = []
     context = contextvars.copy_context()
     loop.call_soon_threadsafe(partial(_start, coroutine, done, started), context=context)
     try:
         return done.result()
     except BaseException:
-        if not done.done() and started:
-            loop.call_soon_threadsafe(started[0].cancel)
+        if not done.done():
+            loop.call_soon_threadsafe(_cancel, started)
         raise
 
 
-def _start(coroutine: Coroutine[Any, Any, T], done: Future[T], started: list[asyncio.Task[T]]) -> None:
-    task = asyncio.get_running_loop().create_task(coroutine)
+def _start(coroutine: Coroutine[Any, Any, T], done: Future[T], started: list[asyncio.Task[None]]) -> None:
+    task = asyncio.get_running_loop().create_task(_told(coroutine, done))
+    task.add_done_callback(lambda _: coroutine.close())  # it may have been cancelled before it began
     started.append(task)
-    task.add_done_callback(partial(_tell, done))
 
 
-def _tell(done: Future[T], task: asyncio.Task[T]) -> None:
-    if task.cancelled():
+def _cancel(started: list[asyncio.Task[None]]) -> None:
+    started[0].cancel()
+
+
+async def _told(coroutine: Coroutine[Any, Any, T], done: Future[T]) -> None:
+    try:
+        done.set_result(await coroutine)
+    except asyncio.CancelledError:
         done.cancel()
-    elif (error := task.exception()) is not None:
+    except BaseException as error:  # what ends a program ends the caller's: the loop is everybody's and goes on
         done.set_exception(error)
-    else:
-        done.set_result(task.result())
 
 
 _NAME = "toolcrib-sync"
@@ -77,5 +81,4 @@ def _forget() -> None:
     _loop, _starting = None, threading.Lock()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+in_forked_child(_forget)

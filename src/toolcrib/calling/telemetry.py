@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from toolcrib.calling.observing import TRACE, Observed
 from toolcrib.core.errors import MissingDependencyError
-from toolcrib.core.json import as_text
+from toolcrib.core.json import as_text, encodable
+from toolcrib.core.masking import REDACTION
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -33,15 +34,16 @@ class OpenTelemetry:
 
     Each call becomes a span ``execute_tool {name}`` and a record of the histogram ``gen_ai.execute_tool.duration``.
     Without providers those count that the program has set. Arguments, results and the sentences of errors are left
-    out unless ``content`` is true; then ``redact`` is given each of them first, and what it returns is kept. Spans that
-    a tool makes are children of its call's, in every isolation. Needs the extra ``telemetry``.
+    out unless ``content`` is true; then ``redact`` is given each of them first, and what it returns is kept: it masks
+    what :class:`toolcrib.layers.Redaction` does unless another is given. Spans that a tool makes are children of its
+    call's, in every isolation. Needs the extra ``telemetry``.
     """
 
     def __init__(
         self,
         *,
         content: bool = False,
-        redact: Callable[[Any], Any] | None = None,
+        redact: Callable[[Any], Any] = REDACTION,
         tracer_provider: TracerProvider | None = None,
         meter_provider: MeterProvider | None = None,
     ) -> None:
@@ -86,7 +88,7 @@ class OpenTelemetry:
             span.update_name(_OPERATION)
         else:
             span.set_attribute("gen_ai.tool.description", call.spec.description)
-        if error_type := call.error_type:
+        if error_type := _short(call.error_type):
             span.set_attribute("error.type", error_type)
             span.set_status(self._trace.StatusCode.ERROR)
         if self._content:
@@ -105,12 +107,12 @@ class OpenTelemetry:
             "gen_ai.operation.name": _OPERATION,
             "gen_ai.tool.name": call.spec.name if call.spec is not None else _OTHER,
         }
-        if error_type := call.error_type:
+        if error_type := _short(call.error_type):
             attributes["error.type"] = error_type
         self._duration.record(call.seconds, attributes)
 
     def _text(self, value: Any) -> str:
-        text = as_text(value if self._redact is None else self._redact(value))
+        text = as_text(self._redact(value))
         return text if len(text) <= _LONGEST_CONTENT else text[:_LONGEST_CONTENT] + "..."
 
     def _headers(self) -> Mapping[str, str]:
@@ -120,4 +122,5 @@ class OpenTelemetry:
 
 
 def _short(text: object) -> str:
-    return str(text)[:_LONGEST_NAME]
+    """As an exporter can send it, whatever a model or a tool made up: an odd text costs all that is sent with it."""
+    return encodable(str(text)[:_LONGEST_NAME])

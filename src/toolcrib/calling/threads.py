@@ -13,8 +13,11 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
+from toolcrib.calling.forks import in_forked_child
+
 _MAX_IDLE = 32
 _idle: deque[SimpleQueue[Callable[[], None]]] = deque()
+in_forked_child(_idle.clear)
 
 
 class Job:

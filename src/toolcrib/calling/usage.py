@@ -6,13 +6,16 @@ was appended is counted later: when there is enough of it, and when somebody ask
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 
+from toolcrib.core.counting import CountTokens, estimated_tokens
 from toolcrib.core.errors import kind_for_code
 
 UNKNOWN = "(unknown)"
@@ -23,6 +26,7 @@ _BATCH = 256
 _MOST_NAMES = 10_000
 """Beyond it the tool that was first called longest ago is forgotten."""
 _MOST_CODES = 50
+_log = logging.getLogger("toolcrib")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,3 +143,16 @@ def _usage(tally: _Tally, epoch: float) -> Usage:
 def _percentile(times: list[float], percent: int) -> float | None:
     """The nearest rank: a time that was measured, which so many of a hundred did not exceed."""
     return times[-(-len(times) * percent // 100) - 1] if times else None
+
+
+def token_counter(count: CountTokens | None) -> CountTokens:
+    """Counts with ``count``; estimates without one, and whenever it raises."""
+    return estimated_tokens if count is None or count is estimated_tokens else partial(_counted, count)
+
+
+def _counted(count: CountTokens, text: str) -> int:
+    try:
+        return count(text)
+    except Exception:  # a tokenizer is somebody else's code: it must not harm a call
+        _log.exception("count_tokens raised")
+        return estimated_tokens(text)

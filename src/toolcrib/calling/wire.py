@@ -38,8 +38,9 @@ class Patience:
     cancelled: threading.Event
 
     @classmethod
-    def of(cls, seconds: float | None, cancelled: threading.Event) -> Self:
-        return cls(math.inf if seconds is None else time.monotonic() + seconds, cancelled)
+    def of(cls, seconds: float | None, cancelled: threading.Event, until: float = math.inf) -> Self:
+        """For so many ``seconds`` from now, and not beyond ``until``."""
+        return cls(until if seconds is None else min(until, time.monotonic() + seconds), cancelled)
 
     def next_wait(self) -> float:
         """How long to wait before asking again; raises GaveUpError if there is no more waiting."""
@@ -75,6 +76,7 @@ class Wire:
 
         Raises GaveUpError, GarbledError, or OSError or EOFError if the other side is gone.
         """
+        patience.next_wait()  # nothing is begun for who has gone already
         self.tell(message, patience)
         data = bytearray()
         told = 0

@@ -35,10 +35,21 @@ class ToolContext:
     listener: Listener | None = field(default=None, repr=False, compare=False)
     """Who hears what the call tells."""
 
+    def __post_init__(self) -> None:
+        if self.timeout_seconds is not None:
+            _check_seconds(self.timeout_seconds)
+        roles: Any = self.roles
+        if type(roles) is not tuple:
+            object.__setattr__(self, "roles", (roles,) if isinstance(roles, str) else tuple(roles))
+
     def progress(self, fraction: float | None, message: str = "") -> None:
-        """Tell the caller how far the work is: ``context.progress(0.4, "page 3 of 8")``. Nobody need listen."""
+        """Tell the caller how far the work is: ``context.progress(0.4, "page 3 of 8")``. Nobody need listen.
+
+        The fraction is a number from 0 to 1, or None if that is not known. Raises TypeError for anything else.
+        """
+        event = progress_event(fraction, message)  # a mistake is told also if nobody listens
         if self.listener is not None:
-            self.listener(progress_event(fraction, message))
+            self.listener(event)
 
     @property
     def logger(self) -> CallLogger:
@@ -77,9 +88,7 @@ class ToolContext:
 
     def within(self, seconds: object) -> Self:
         """The same call with another deadline, never a longer one."""
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
-            raise InvalidArgumentsError(f"timeout_seconds must be a number of seconds above 0, not {seconds!r:.60}")
-        return replace(self, timeout_seconds=self.seconds_for(float(seconds)))
+        return replace(self, timeout_seconds=self.seconds_for(_check_seconds(seconds)))
 
     @classmethod
     def of(cls, principal: Principal) -> Self:
@@ -87,6 +96,14 @@ class ToolContext:
         return cls(principal.name, roles=principal.roles, limits=principal.limits)
 
 
+def _check_seconds(given: object) -> float:
+    if isinstance(given, int | float) and not isinstance(given, bool) and 0 < given <= _LONGEST:
+        return float(given)
+    raise InvalidArgumentsError(f"timeout_seconds must be a number of seconds above 0, not {given!r:.60}")
+
+
+_LONGEST = 1e308
+"""Whole numbers have no end, floats have."""
 _members = {name: getattr(ToolContext, name) for name in ToolContext.__slots__}
 _puts = tuple(member.__set__ for member in _members.values())
 _known = attrgetter(*_members)

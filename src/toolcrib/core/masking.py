@@ -17,19 +17,26 @@ SECRET_NAMES = (
 )  # fmt: skip
 """A key that has one of them among its words holds a secret: ``api_key``, ``githubToken``, ``X-API-Key``."""
 
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 _TOKENS = re.compile(
     r"tcrib_[A-Za-z0-9_-]{16,}|(?<=[Bb]earer )[^\s'\"]+|(?<=[Bb]asic )[A-Za-z0-9+/]{8,}=*"
-    r"|eyJ[\w-]{8,}\.[\w-]+\.[\w-]*"
+    r"|eyJ[\w-]{8,}+\.[\w-]++\.[\w-]*|(?P<harmless>eyJ[\w-]*+)"
 )
-_NAMED = re.compile(r"""([A-Za-z][\w-]{0,60})["']?\s?[=:]\s?""")
-_VALUE = re.compile(r""""[^"]+"|'[^']+'|[^\s"',;&{}\[\]()<>]+""")
-"""What stands behind a name in a text: ``password=hunter2``, ``"api_key": "abc"``, ``?token=abc``."""
+"""What begins like a JWT and is none is read once, not again from each of its letters: time grows with the text."""
+_SEPARATOR = re.compile(r"""\\{0,3}["']?\s?[=:]\s?""")
+_LONGEST_NAME = 61
+_NAME = re.compile(r"[^\W\d_][\w-]*\Z")
+_VALUE = re.compile(r""""(?:[^"\\]|\\.)++|'(?:[^'\\]|\\.)++|\\{1,3}["'][^"'\\]++|[^\s"',;&{}\[\]()<>]++""", re.DOTALL)
+"""What stands behind a name in a text: ``password=hunter2``, ``"api_key": "abc"``, ``?token=abc``, without the closing
+quote, which there need not be: texts are cut."""
+_HEADERS = frozenset({"authorization", "cookie"})
+_HEADER = re.compile(r"""[^"'\\\s][^"'\\\r\n]*+""")
+"""The value of such a header has several words: ``Authorization: Token abc``, ``Cookie: a=1; b=2``."""
 
 
 def without_secrets(text: str) -> str:
     """The last line of defence: a token, a JWT or a password in an address is masked wherever it turns up."""
-    return mask_passwords(_TOKENS.sub(MASK, text))
+    return mask_passwords(_TOKENS.sub(lambda found: found["harmless"] or MASK, text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,7 @@ class Redaction:
     patterns: Iterable[str] = ()
     pointers: Iterable[str] = ()
     _names: frozenset[str] = field(init=False, repr=False, compare=False)
+    _most_words: int = field(init=False, repr=False, compare=False)
     _patterns: tuple[re.Pattern[str], ...] = field(init=False, repr=False, compare=False)
     _pointers: tuple[tuple[str, ...], ...] = field(init=False, repr=False, compare=False)
 
@@ -53,7 +61,9 @@ class Redaction:
             if isinstance(getattr(self, given), str):
                 raise TypeError(f"{given} is a list of texts, not one text")
             object.__setattr__(self, given, tuple(getattr(self, given)))
-        object.__setattr__(self, "_names", frozenset("_".join(_words(name)) for name in self.names))
+        names = [_words(name) for name in self.names]
+        object.__setattr__(self, "_names", frozenset(map("_".join, names)))
+        object.__setattr__(self, "_most_words", max(map(len, names), default=0))
         object.__setattr__(self, "_patterns", tuple(map(re.compile, self.patterns)))
         object.__setattr__(self, "_pointers", tuple(map(_steps, self.pointers)))
 
@@ -90,18 +100,22 @@ class Redaction:
         return any(
             "_".join(words[start:end]) in self._names
             for start in range(last)
-            for end in range(start + 1, min(last, start + 3) + 1)
+            for end in range(start + 1, min(last, start + self._most_words) + 1)
         )
 
     def _without_named(self, text: str) -> str:
         shown, at = [], 0
-        while (name := _NAMED.search(text, at)) is not None:
-            shown.append(text[at : name.end()])
-            at = name.end()
-            if self._names_a_secret(name[1]) and (secret := _VALUE.match(text, at)) is not None:
-                quote = secret[0][0] if secret[0][0] in "\"'" else ""
-                shown.append(f"{quote}{MASK}{quote}")
-                at = secret.end()
+        while (separator := _SEPARATOR.search(text, at)) is not None:
+            name = _NAME.search(text, max(at, separator.start() - _LONGEST_NAME), separator.start())
+            shown.append(text[at : separator.end()])
+            at = separator.end()
+            if name is not None and self._names_a_secret(name[0]):
+                is_header = ":" in separator[0] and _words(name[0])[-1] in _HEADERS
+                secret = (is_header and _HEADER.match(text, at)) or _VALUE.match(text, at)
+                if secret:
+                    opening = len(secret[0]) - len(secret[0].lstrip("\\\"'"))
+                    shown.append(secret[0][:opening] + MASK)
+                    at = secret.end()
         return "".join(shown) + text[at:] if shown else text
 
 

@@ -38,6 +38,9 @@ Listener = Callable[[ToolEvent], None]
 def progress_event(fraction: float | None, message: str) -> ToolEvent:
     """How far a tool says that it is; what lies outside of 0 to 1 counts as the nearest end."""
     if fraction is not None:
-        number = float(fraction)
+        try:
+            number = float(fraction)
+        except (TypeError, ValueError, OverflowError):
+            raise TypeError(f"progress is a number from 0 to 1, or None, not {fraction!r:.60}") from None
         fraction = min(1.0, max(0.0, number)) if number == number else None  # noqa: PLR0124 - NaN is not itself
     return ToolEvent("progress", fraction, str(message))

@@ -12,12 +12,19 @@ from toolcrib.define.builder import ToolBuilder, create_tool
 from toolcrib.define.function import SupportsTool, make_tool, tool
 from toolcrib.define.methods import MethodTool, bound, has_tool_methods, tool_methods
 
-__all__ = ["BaseTool", "SupportsTool", "ToolBuilder", "as_tool", "as_tools", "create_tool", "make_tool", "tool"]
+__all__ = [
+    "BaseTool", "SupportsTool", "ToolBuilder", "as_tool", "as_tools", "create_tool", "has_tool_methods", "make_tool",
+    "only_tool", "tool",
+]  # fmt: skip
 
 
 def as_tool(thing: Any) -> Tool[..., Any]:
     """The tool that a tool, a function, a tool class or an instance of one stands for."""
-    found = as_tools(thing)
+    return only_tool(thing, as_tools(thing))
+
+
+def only_tool(thing: Any, found: Tool[..., Any] | list[Tool[..., Any]]) -> Tool[..., Any]:
+    """The tool that was found for ``thing``; ToolValidationError if there are several."""
     if isinstance(found, list):
         names = ", ".join(repr(tool.name) for tool in found)
         raise ToolValidationError(f"{thing!r:.80} is not one tool, it has {names}; give one of its methods")

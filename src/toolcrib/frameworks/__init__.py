@@ -9,16 +9,19 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolcrib.core.errors import MissingDependencyError
 from toolcrib.core.tool import Tool
+from toolcrib.define import as_tools, only_tool
 from toolcrib.frameworks.offer import Execute, Offer, offers, text_told
 
 if TYPE_CHECKING:
     from langchain_core.tools import StructuredTool
 
-__all__ = ["Execute", "Offer", "framework", "framework_of", "offers", "text_told", "to_structured_tool"]
+__all__ = [
+    "Execute", "Offer", "framework", "framework_of", "offers", "text_told", "to_structured_tool", "tool_of", "tools_of",
+]  # fmt: skip
 
 _PACKAGES = {
     "langchain": ("langchain-core", "langchain_core"),
@@ -55,6 +58,19 @@ def framework_of(thing: object) -> str | None:
         if name := _KINDS.get((each.__module__.partition(".")[0], each.__name__)):
             return name
     return None
+
+
+def tools_of(thing: Any) -> Tool | list[Tool]:
+    """The tool that ``thing`` stands for, whoever's it is; of an object with ``@tool`` methods a list of them."""
+    if (name := framework_of(thing)) is None:
+        return as_tools(thing)
+    tools: list[Tool] = framework(name).adopt([thing])
+    return tools[0]
+
+
+def tool_of(thing: Any) -> Tool:
+    """The same for what stands for one tool; ToolValidationError if it stands for several."""
+    return only_tool(thing, tools_of(thing))
 
 
 def to_structured_tool(tool: Tool, execute: Execute | None = None) -> StructuredTool:

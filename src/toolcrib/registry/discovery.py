@@ -20,7 +20,8 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from toolcrib.core.tool import Tool
-from toolcrib.define import SupportsTool, as_tool
+from toolcrib.define import SupportsTool, has_tool_methods
+from toolcrib.frameworks import framework_of, tools_of
 
 GROUPS = ("toolcrib.tools", "aiwhisperer.tools")
 
@@ -82,7 +83,8 @@ def _collect(discovery: Discovery, source: str, load: Any) -> None:
     for candidate in candidates:
         try:
             thing = candidate() if isinstance(candidate, type) and issubclass(candidate, SupportsTool) else candidate
-            discovery.found.append(Found(source, thing, as_tool(thing)))
+            found = tools_of(thing)
+            discovery.found += [Found(source, thing, tool) for tool in (found if isinstance(found, list) else [found])]
         except (Exception, SystemExit) as error:  # noqa: BLE001 - and so is each tool in it
             discovery.note_problem(source, f"{type(error).__name__}: {error}")
 
@@ -106,7 +108,7 @@ def _defined_in(module: ModuleType) -> Iterator[Any]:
             own = value.__module__ == module.__name__ and not inspect.isabstract(value)
             if own and issubclass(value, SupportsTool):
                 yield value
-        elif issubclass(type(value), Tool | SupportsTool):
+        elif issubclass(type(value), Tool | SupportsTool) or has_tool_methods(type(value)) or framework_of(value):
             yield value
 
 

@@ -10,7 +10,6 @@ from toolcrib.calling.usage import UNKNOWN
 from toolcrib.core.context import NO_CONTEXT, ToolContext
 from toolcrib.core.result import ToolResult
 from toolcrib.core.tool import Tool
-from toolcrib.define import as_tools
 from toolcrib.frameworks import Offer, framework, framework_of, offers, text_told
 from toolcrib.registry.usage import TokenCounts
 
@@ -107,13 +106,6 @@ class Frameworks:
     def add_llama_index(self, tools: Iterable[LlamaIndexTool]) -> list[Tool]:
         """Add tools of LlamaIndex."""
         return self._adopt("llama_index", tools)
-
-    def _tools_of(self, thing: Any) -> Tool | list[Tool]:
-        """The tool that ``thing`` stands for, or the tools, whoever's it is."""
-        if (name := framework_of(thing)) is None:
-            return as_tools(thing)
-        tools: list[Tool] = framework(name).adopt([thing])
-        return tools[0]
 
     def _adopt(self, name: str, theirs: Any, **options: Any) -> list[Tool]:
         if framework_of(theirs) is not None or not isinstance(theirs, Iterable):

@@ -22,8 +22,9 @@ from toolcrib.core.errors import ToolExistsError, ToolNotFoundError, ToolValidat
 from toolcrib.core.events import RegistryCleared, ToolRegistered, ToolRemoved, ToolUpdated
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.tool import P, R_co, Tool
-from toolcrib.define import SupportsTool, as_tool
+from toolcrib.define import SupportsTool
 from toolcrib.formats import Handover, HandoverOptions, generate_prompt
+from toolcrib.frameworks import tool_of, tools_of
 from toolcrib.ports import Audit, Policy
 from toolcrib.registry import selection
 from toolcrib.registry.discovery import GROUPS, Discovery, find_plugins
@@ -112,7 +113,7 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
         Of an object with ``@tool`` methods all of them are added, or none, and the answer is the list of them. A tool
         of LangChain, LlamaIndex, pydantic-ai or OpenAI's Agents SDK is taken as by ``add_langchain`` and its siblings.
         """
-        found = self._tools_of(thing)
+        found = tools_of(thing)
         self._add(found if isinstance(found, list) else [found])
         return found
 
@@ -120,7 +121,7 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
         """Add all of them, or none if one is wrong or its name is taken."""
         tools: list[Tool] = []
         for thing in things:
-            found = self._tools_of(thing)
+            found = tools_of(thing)
             tools += found if isinstance(found, list) else [found]
         self._add(tools)
         return tools
@@ -152,7 +153,7 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
 
     def update(self, name: str, thing: Any) -> Tool:
         """Put another tool in the place of the one called ``name``. It must bear that name."""
-        tool = as_tool(thing)
+        tool = tool_of(thing)
         if tool.name != name:
             raise ToolValidationError(f"{name!r} cannot be updated to a tool called {tool.name!r}; names stay")
         with self._lock:

@@ -22,7 +22,7 @@ from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.tool import Tool
 from toolcrib.formats import calls_of, together
 from toolcrib.formats.naming import CALL_TOOL, READ_RESULT
-from toolcrib.registry.conversation import Conversation, Execute
+from toolcrib.registry.answering import Answering, Execute
 from toolcrib.registry.large_results import LargeResults, takes_all
 from toolcrib.registry.usage import TokenCounts, UsageReport
 
@@ -144,8 +144,8 @@ class Running:
         """
         if format == "openai" and calls_of([call])[0] == "openai-responses":
             format = "openai-responses"  # noqa: A001
-        conversation = self._conversation(format, context, timeout_seconds)
-        return await conversation.answer(conversation.read(call))
+        answering = self._answering(format, context, timeout_seconds)
+        return await answering.answer(answering.read(call))
 
     async def execute_calls(
         self,
@@ -167,15 +167,15 @@ class Running:
         speaker, calls = calls_of(message)
         if not calls:
             return []
-        conversation = self._conversation(speaker, context, timeout_seconds)
-        return together(speaker, await conversation.answer_all(list(map(conversation.read, calls)), at_once))
+        answering = self._answering(speaker, context, timeout_seconds)
+        return together(speaker, await answering.answer_all(list(map(answering.read, calls)), at_once))
 
-    def _conversation(self, format: str, context: ToolContext, timeout_seconds: float | None) -> Conversation:
+    def _answering(self, format: str, context: ToolContext, timeout_seconds: float | None) -> Answering:
         tools = ChainMap(self._tools, self._offered) if self._offered else self._tools
         execute: Execute = partial(self._execute_within, timeout_seconds)
         if timeout_seconds is None and CALL_TOOL not in tools:
             execute = self._calls.execute
-        return Conversation(format, tools, self._calls, execute, context, self._tokens.answered, self._large_results())
+        return Answering(format, tools, self._calls, execute, context, self._tokens.answered, self._large_results())
 
     def _large_results(self) -> LargeResults | None:
         """What shortens results for a model: nothing if it could not read the rest."""

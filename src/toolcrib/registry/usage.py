@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-from toolcrib.calling.usage import UNKNOWN, Usage, UsageCounter
-from toolcrib.core.counting import CountTokens, estimated_tokens
+from toolcrib.calling.usage import UNKNOWN, Usage, UsageCounter, token_counter
+from toolcrib.core.counting import CountTokens
 from toolcrib.core.json import as_text
 from toolcrib.core.tool import Tool
 from toolcrib.formats import handover
 
-_log = logging.getLogger("toolcrib")
 _COLUMNS = ("tool", "calls", "errors", "p50 ms", "p95 ms", "definition", "results", "last used")
 
 
@@ -47,7 +44,7 @@ class TokenCounts:
 
     def __init__(self, counter: UsageCounter, count: CountTokens | None = None) -> None:
         self._counter = counter
-        self._tokens: CountTokens = estimated_tokens if count is None else partial(_guarded, count)
+        self._tokens = token_counter(count)
         self.format = "openai"
         """The format in which definitions were handed out last."""
 
@@ -73,14 +70,6 @@ class TokenCounts:
 
     def _of_definition(self, tool: Tool) -> int:
         return sum(self._tokens(as_text(each)) for each in handover([tool.spec], self.format).definitions)
-
-
-def _guarded(count: CountTokens, text: str) -> int:
-    try:
-        return count(text)
-    except Exception:  # noqa: BLE001 - a tokenizer is somebody else's code: it must not harm a call
-        _log.exception("count_tokens raised")
-        return estimated_tokens(text)
 
 
 _NEVER = Usage()

@@ -10,7 +10,7 @@ from typing import Any
 
 from toolcrib.core.errors import ToolcribError, ToolValidationError, did_you_mean
 from toolcrib.core.tool import Tool
-from toolcrib.define import as_tools
+from toolcrib.frameworks import tools_of
 from toolcrib.registry import ToolRegistry
 from toolcrib.registry.discovery import import_file, things_in
 
@@ -72,7 +72,7 @@ def _tools_of(module: ModuleType, reference: str) -> list[Tool]:
     tools: list[Tool] = []
     for thing in _distinct(things_in(module)):
         try:
-            found = as_tools(thing)
+            found = tools_of(thing)
         except ToolcribError as error:
             raise ToolValidationError(f"{reference!r}: {error}") from error
         tools += found if isinstance(found, list) else [found]

@@ -162,6 +162,14 @@ async def test_facts_of_a_run_stay_beside_a_changed_result() -> None:
     assert (result.data, result.metadata["where"]) == (3, "here")
 
 
+async def test_one_name_may_be_given_as_a_text() -> None:
+    made = ToolRegistry([double, tool(name="tagged", tags=["numbers"])(double.function)])
+    made.use(around(after=lambda tool, arguments, result: result + 10), tools="double")
+    made.use(around(after=lambda tool, arguments, result: result + 100), tags="numbers")
+    assert (await made.execute("double", {"number": 1})).data == 12
+    assert (await made.execute("tagged", {"number": 1})).data == 102
+
+
 async def test_generators_pass_through() -> None:
     @tool
     def numbers() -> Iterator[Any]:

@@ -123,6 +123,23 @@ async def test_tokens_are_estimated_without_a_tokenizer() -> None:
     assert limited.spent().tokens == 103 + 100
 
 
+async def test_a_tokenizer_that_raises_harms_no_call(caplog: pytest.LogCaptureFixture) -> None:
+    def particular(text: str) -> int:
+        if "<|endoftext|>" in text:
+            raise ValueError("a special token")
+        return 1
+
+    spending = registry(limited := budget(tokens=100, count_tokens=particular))
+    result = await spending.execute("say", {"text": "<|endoftext|>"})
+    assert result.data == "<|endoftext|>"
+    assert limited.spent().tokens == 10 and "count_tokens raised" in caplog.text
+
+
+async def test_seconds_without_end_limit_nothing() -> None:
+    result = await registry(budget(seconds=float("inf"))).execute("given")
+    assert result.success and result.data is None
+
+
 @pytest.mark.parametrize("wrong", [{}, {"calls": 0}, {"seconds": -1}, {"tokens": True}])
 def test_wrong_budgets_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong), "needs")):

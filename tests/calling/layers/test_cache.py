@@ -293,6 +293,20 @@ async def test_a_caller_in_a_hurry_does_not_spoil_it_for_others() -> None:
     assert (await patient).success
 
 
+async def test_a_tool_that_passes_its_own_deadline_is_not_asked_by_all_who_waited() -> None:
+    calls = []
+
+    @tool(cacheable=True, timeout_seconds=0.05)
+    async def slow() -> None:
+        """Never end."""
+        calls.append(1)
+        await asyncio.Event().wait()
+
+    registry = ToolRegistry([slow], layers=[cache()])
+    results = await asyncio.gather(*(registry.execute("slow") for _ in range(5)))
+    assert [result.error_code for result in results] == ["timeout"] * 5 and len(calls) == 1
+
+
 async def test_a_tool_that_asks_itself_does_not_wait_for_itself() -> None:
     depth = []
 
@@ -383,6 +397,14 @@ def test_with_a_cache_answers_are_as_without(calls: list[tuple[Any, ToolContext]
 def test_wrong_bounds_are_refused_with_their_name(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         cache(**wrong)
+
+
+async def test_roles_may_come_as_a_list() -> None:
+    asked = Asked()
+    registry = asked.using(cache())
+    for roles in (["admin"], ("admin",), "admin"):
+        assert (await registry.execute("asked", context=ToolContext("ann", roles=roles))).success  # type: ignore[arg-type]
+    assert asked.calls == 1
 
 
 def test_remembered_is_what_keeps_them() -> None:

@@ -1,7 +1,9 @@
 """What holds for all layers together: any order, any isolation, cancelled at any moment, nothing is left behind."""
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 
 from toolcrib import Tool, ToolRegistry, ToolResult, tool
 from toolcrib.layers import (
+    Budget,
     Cache,
     Layer,
     around,
@@ -119,6 +122,21 @@ def test_a_call_that_is_cancelled_at_any_moment_leaves_nothing_behind(
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     asyncio.run(run())
+
+
+async def test_in_the_order_of_the_guide_a_models_calls_count_whatever_comes_of_them() -> None:
+    """Kept answers count too, and a call that is tried again counts once."""
+    guide = (Path(__file__).parents[3] / "docs/guides/layers.md").read_text(encoding="utf-8")
+    order = re.findall(r"^\| `(\w+)\(", guide, re.MULTILINE)
+    assert sorted(order) == sorted(LAYERS)
+    made = LAYERS | {"repeat_breaker": lambda: repeat_breaker(2), "circuit_breaker": lambda: circuit_breaker(10)}
+    layers = {name: made[name]() for name in order}
+    registry = ToolRegistry([tool(name="double", cacheable=True)(waiting)], layers=layers.values())
+    for number, code in ((3, None), (-1, "tool_failed")):
+        codes = [(await registry.execute("double", {"n": number})).error_code for _ in range(3)]
+        assert codes == [code, code, "repeated_call"]
+    spending = layers["budget"]
+    assert isinstance(spending, Budget) and spending.spent().calls == 6
 
 
 async def test_half_open_does_not_stay_so() -> None:

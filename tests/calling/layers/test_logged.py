@@ -50,6 +50,19 @@ async def test_errors_are_warnings_and_masked_too(log: pytest.LogCaptureFixture)
     assert "shop_closed" in closed.getMessage() and "\n" not in closed.getMessage()
 
 
+async def test_nothing_that_was_said_begins_a_line_or_commands_a_terminal(log: pytest.LogCaptureFixture) -> None:
+    odd = "a\nb\r\u2028c\x85d\x1b[31m\x9b31m"
+
+    @tool
+    async def refuse(text: str) -> ToolResult:
+        """Refuse."""
+        return ToolResult.failure_result(text, text * 1000)
+
+    await ToolRegistry([refuse], layers=[logged()]).execute("refuse", {"text": odd})
+    line = log.records[0].getMessage()
+    assert line.isprintable() and r"\u2028c\x85d" in line and len(line) < 1000
+
+
 async def test_what_is_not_asked_for_is_not_written(log: pytest.LogCaptureFixture) -> None:
     registry = ToolRegistry([login], layers=[logged(arguments=False, results=False)])
     await registry.execute("login", {"user": "ann", "password": "hunter2"})
@@ -77,6 +90,11 @@ async def test_long_values_are_cut(log: pytest.LogCaptureFixture) -> None:
     registry = ToolRegistry([login], layers=[logged(longest=50)])
     await registry.execute("login", {"user": "x" * 5000, "password": "p"})
     assert len(log.records[0].getMessage()) < 300
+
+
+def test_what_is_no_logger_is_refused() -> None:
+    with pytest.raises(TypeError, match="logger is a"):
+        ToolRegistry([login]).use(logged)  # type: ignore[arg-type] # without its parentheses
 
 
 async def test_a_cancelled_call_is_told_as_such(log: pytest.LogCaptureFixture) -> None:

@@ -142,7 +142,19 @@ def test_never_more_than_the_rate_and_the_burst(steps: list[tuple[str, float]]) 
         assert number <= burst + (moment - began) * rate + 1e-6
 
 
-@pytest.mark.parametrize("wrong", [{"calls": 0}, {"calls": 1, "seconds": -1}, {"calls": 1, "per": "moon"}])
+INFINITE = float("inf")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"calls": 0},
+        {"calls": 1, "seconds": -1},
+        {"calls": 1, "per": "moon"},
+        {"calls": 1, "seconds": INFINITE},
+        {"calls": INFINITE},
+    ],
+)
 def test_wrong_limits_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError)):
         rate_limit(**wrong)

@@ -1,6 +1,7 @@
 """The same call again and again."""
 
 import asyncio
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -71,6 +72,16 @@ async def test_every_principal_and_every_run_for_itself() -> None:
             return await codes(breaking, 7, 7)
 
     assert list(await asyncio.gather(one_run(), one_run())) == [[None, "repeated_call"]] * 2
+
+
+async def test_long_arguments_are_not_kept() -> None:
+    breaking = registry(1)
+    tracemalloc.start()
+    for number in range(20):
+        await codes(breaking, "x" * 500_000, context=ToolContext(f"caller {number}"))
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 2_000_000
 
 
 @pytest.mark.parametrize("same", [0, -1, 2.5, True])

@@ -98,8 +98,9 @@ async def test_what_says_that_it_helps(failure: Any, calls: int) -> None:
 
 
 async def test_exceptions_by_their_kind() -> None:
-    failing = Failing(ConnectionResetError("no"), ConnectionResetError("no"))
-    assert (await tried(failing, on=(ConnectionError, TimeoutError))).success
+    for on in (ConnectionError, (ConnectionError, TimeoutError), [ConnectionError]):
+        failing = Failing(ConnectionResetError("no"), ConnectionResetError("no"))
+        assert (await tried(failing, on=on)).success
     other = Failing(ValueError("no"))
     assert not (await tried(other, on=(ConnectionError, TimeoutError))).success
 
@@ -144,10 +145,11 @@ async def test_a_retry_after_that_is_none_is_not_believed(odd: Any) -> None:
     assert clock.slept == [0.5]
 
 
-async def test_a_longer_wait_than_allowed_is_not_waited() -> None:
-    failing = Failing(RateLimitedError("no", 31))
+@pytest.mark.parametrize("seconds", [31, float("inf"), 10**400], ids=["longer", "for ever", "no float"])
+async def test_a_longer_wait_than_allowed_is_not_waited(seconds: float) -> None:
+    failing = Failing(RateLimitedError("no", seconds))
     clock = Clock()
-    assert not (await tried(failing, clock=clock)).success
+    assert (await tried(failing, clock=clock)).error_code == "rate_limited"
     assert (failing.calls, clock.slept) == (1, [])
 
 
@@ -222,6 +224,12 @@ async def test_in_every_isolation(isolation: Any, tmp_path: Any) -> None:
     registry = ToolRegistry([tool(isolation=isolation)(fail_twice)], layers=[again(clock, first_delay=0.001)])
     result = await registry.execute("fail_twice", {"path": str(tmp_path / "calls")})
     assert (result.data, result.metadata["attempts"], clock.slept) == ("done", 3, [0.01, 0.01])
+
+
+@pytest.mark.parametrize("on", ["ValueError", [5], int])
+def test_what_is_no_exception_is_refused(on: Any) -> None:
+    with pytest.raises(TypeError, match="on is an exception's class"):
+        retry(on=on)
 
 
 @pytest.mark.parametrize(

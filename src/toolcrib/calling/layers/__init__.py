@@ -7,6 +7,8 @@ Layers are put together when one is added, so what a layer keeps belongs outside
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -14,6 +16,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
+from toolcrib.calling.failures import is_cancellation
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import LayerFailedError, ToolcribError
 from toolcrib.core.json import check_json
@@ -41,8 +44,8 @@ def stacked(layers: Sequence[Layer]) -> Runner:
             return await run(tool, arguments, context)
         except ToolcribError:
             raise
-        except Exception as error:
-            if _came_from(tool.runner, error):
+        except (Exception, asyncio.CancelledError) as error:
+            if _came_from(tool.runner, error) or is_cancellation(error):
                 raise
             _log.exception("a layer around the tool %r broke", tool.spec.name)
             raise LayerFailedError("a layer", tool.spec.name, f"{type(error).__name__}; see the log") from error
@@ -68,7 +71,7 @@ def concerning(
     tools: Iterable[str] = (), tags: Iterable[str] = (), safety_level: SafetyLevel | str | None = None
 ) -> Callable[[ToolSpec], bool] | None:
     """Whether a tool is one of ``tools``, has one of ``tags``, and is of ``safety_level`` or above; None for all."""
-    names, wanted = frozenset(tools), frozenset(tags)
+    names, wanted = names_in(tools), names_in(tags)
     least = None if safety_level is None else SafetyLevel(safety_level).rank
     if not names and not wanted and least is None:
         return None
@@ -96,6 +99,11 @@ def _came_from(runner: Any, error: BaseException) -> bool:
 
 
 # What several layers need
+
+
+def names_in(given: Iterable[str]) -> frozenset[str]:
+    """The names of a list; a text is one name, not the list of its letters."""
+    return frozenset([given] if isinstance(given, str) else given)
 
 
 def counted_by(per: Per) -> Callable[[Tool, ToolContext], str]:
@@ -173,9 +181,9 @@ def copied(value: Any) -> Any:
     return [copied(item) for item in value] if type(value) is list else value
 
 
-def canonical(value: Any) -> str | None:
-    """The same text for equal JSON values, whatever the order of their keys; None for what is not JSON."""
+def fingerprint(value: Any) -> bytes | None:
+    """The same for equal JSON values, whatever the order of their keys, however large; None for what is not JSON."""
     try:
-        return _sorted(check_json(value))
+        return hashlib.sha256(_sorted(check_json(value)).encode()).digest()
     except (TypeError, ValueError, RecursionError):
         return None

@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from toolcrib.calling.failures import is_cancellation
 from toolcrib.calling.layers import Layer, copied, has_failed, with_facts
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import InvalidArgumentsError, InvalidOutputError, LayerFailedError, ToolcribError
@@ -88,8 +89,7 @@ async def _asked(kind: str, hook: Callable[..., Any], tool: Tool, *given: Any) -
     except ToolcribError:
         raise
     except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is None or task.cancelling():
+        if is_cancellation(error):
             raise
         raise LayerFailedError(_named(kind, hook), tool.name, "it cancelled itself") from error
     except (Exception, SystemExit) as error:

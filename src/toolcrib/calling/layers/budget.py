@@ -1,6 +1,7 @@
 """What a run of an agent may spend: calls, seconds, tokens.
 
 Use it around an agent's loop, so that a task that goes nowhere ends, and the model is told to answer with what it has.
+Outside of ``cache`` and ``retry``: a model's call is one call, also if its answer was kept or took three attempts.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 from toolcrib.calling.layers import above_zero, has_failed, plain, whole
 from toolcrib.calling.layers.agent_run import AgentRun, current_run
+from toolcrib.calling.usage import token_counter
 from toolcrib.core.content import SIMPLE, Json, Text, parts_of
 from toolcrib.core.context import ToolContext
 from toolcrib.core.counting import CountTokens, estimated_tokens
@@ -62,7 +64,7 @@ class Budget:
             left = self._admit(runs)
             if left is not None:
                 own = context.seconds_for(tool.spec.timeout_seconds)
-                if own is None or left < own:
+                if left < (float("inf") if own is None else own):
                     context = context.within(left)
             if self._tokens is None:
                 return await run(tool, arguments, context)
@@ -145,7 +147,7 @@ def budget(
         raise ValueError("a budget needs calls, seconds or tokens")
     above_zero(seconds=1 if seconds is None else seconds)
     whole(1, calls=1 if calls is None else calls, tokens=1 if tokens is None else tokens)
-    return Budget(calls, seconds, tokens, count_tokens, clock)
+    return Budget(calls, seconds, tokens, token_counter(count_tokens), clock)
 
 
 def _spent(limit: str, spent: float, of: float) -> BudgetSpentError:

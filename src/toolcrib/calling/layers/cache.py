@@ -6,7 +6,6 @@ Use it for look-ups that cost time or money. Only tools that are marked ``cachea
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import pickle
 import threading
 import time
@@ -21,7 +20,7 @@ from toolcrib.calling.layers import (
     CountsItems,
     above_zero,
     after_waiting,
-    canonical,
+    fingerprint,
     has_failed,
     plain,
     seconds_left,
@@ -174,8 +173,9 @@ class Cache:
             if isinstance(outcome, _Answer) and not outcome.failed:
                 self._kept.put(key, outcome, seconds=self._seconds, weight=len(outcome.pickled))
             return value
-        except ToolTimeoutError:
-            outcome = _Alone  # perhaps this caller alone was in a hurry
+        except ToolTimeoutError as error:
+            was_the_tools = getattr(error, "seconds", None) == tool.spec.timeout_seconds
+            outcome = error if was_the_tools else _Alone  # perhaps this caller alone was in a hurry
             raise
         except ToolcribError as error:
             outcome = error
@@ -191,13 +191,13 @@ class Cache:
 
     def _key(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Key | None:
         """What an answer depends on: the code and its description, the arguments, who asks. None if that is unknown."""
-        text = canonical(arguments)
-        if text is None:
+        given = fingerprint(arguments)
+        if given is None:
             return None
-        asked = (tool, tool.spec.digest, hashlib.sha256(text.encode()).digest())
+        asked = (tool, tool.spec.digest, given)
         if self._shared and tool.context_parameter is None and tool.spec.binding == _HERE:
             return asked
-        values = canonical(dict(context.values)) if context.values else ""
+        values = fingerprint(dict(context.values)) if context.values else b""
         return None if values is None else (*asked, context.principal, context.roles, context.limits, values)
 
 

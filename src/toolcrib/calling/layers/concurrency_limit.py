@@ -24,7 +24,8 @@ def concurrency_limit(
     """A layer that lets ``most`` calls go on at once, for each tool, each principal, or whatever ``per`` makes.
 
     ``waiting`` more may wait for a place, within the time that the caller gave; their deadline counts from when they
-    came. Any other is a ToolBusyError. A thread that goes on past its deadline keeps its place until it has ended.
+    came. Any other is a ToolBusyError. A thread that goes on past its deadline keeps its place until it has ended,
+    and a tool keeps its own while it calls others: if those need a place of the same kind, give them a deadline.
     """
     whole(1, most=most)
     whole(0, waiting=waiting)

@@ -46,10 +46,12 @@ def logged(
     """
     shows_arguments = arguments
     log = logging.getLogger(logger) if isinstance(logger, str) else logger
+    if not hasattr(log, "isEnabledFor"):
+        raise TypeError(f"logger is a logging.Logger or the name of one, not {logger!r:.60}")
 
     def shown(value: Any) -> str:
         try:
-            text = json.dumps(as_json(redact(value)), ensure_ascii=False)  # of JSON, so that it stays on its line
+            text = json.dumps(as_json(redact(value)), ensure_ascii=False)
         except Exception:  # a redaction that fails must not show what it should have hidden
             return MASK
         return text if len(text) <= longest else f"{text[:longest]}... ({len(text):,} characters)"
@@ -87,9 +89,11 @@ def logged(
 
 
 def _write(log: logging.Logger, level: int, facts: dict[str, Any]) -> None:
-    line = f"call of {facts['tool']!r}: {facts['outcome']} after {facts['seconds'] * 1000:.3g} ms"
+    line = f"call of {facts['tool']!r}: {facts['outcome']!s:.200} after {facts['seconds'] * 1000:.3g} ms"
     for name in ("arguments", "result", "error"):
         if name in facts:
             line += f"; {name} {facts[name]}"
+    if not line.isprintable():  # whatever a tool says, it begins no new line and commands no terminal
+        line = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)
     succeeded = facts["outcome"] in ("done", "cancelled")
     log.log(level if succeeded else max(level, logging.WARNING), "%s", line, extra={"tool_call": facts})

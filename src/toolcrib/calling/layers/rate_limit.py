@@ -35,6 +35,8 @@ def rate_limit(
     the caller gave.
     """
     above_zero(calls=calls, seconds=seconds)
+    if not 0 < calls / seconds < float("inf"):
+        raise ValueError(f"calls and seconds make no rate: {calls!r:.60} in {seconds!r:.60}")
     key_of = counted_by(per)
     buckets, lock = Buckets(calls / seconds, calls, clock), threading.Lock()
 

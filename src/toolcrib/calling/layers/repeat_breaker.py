@@ -1,6 +1,7 @@
 """Stop a model that makes the same call again and again.
 
 Use it around an agent's loop: a model that is stuck spends money and changes nothing. It is told what to do instead.
+Outside of ``cache`` and ``retry``: kept answers are repeats too, and attempts are none of the model's.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from toolcrib.calling.layers import Layer, Per, above_zero, canonical, counted_by, whole
+from toolcrib.calling.layers import Layer, Per, above_zero, counted_by, fingerprint, whole
 from toolcrib.calling.layers.agent_run import AgentRun, current_run
 from toolcrib.calling.remembered import Remembered
 from toolcrib.core.context import ToolContext
@@ -41,9 +42,9 @@ def repeat_breaker(
     alone = AgentRun()
     this = object()
 
-    def times(key: str, call: tuple[str, str]) -> int:
+    def times(key: str, call: tuple[str, bytes]) -> int:
         """How often the call has been made in a row, with this time."""
-        rows: Remembered[str, tuple[tuple[str, str], int]]
+        rows: Remembered[str, tuple[tuple[str, bytes], int]]
         with lock:
             rows = (current_run() or alone).kept_by(this, lambda: Remembered(_MANY, clock=clock))
             last, count = rows.get(key) or (call, 0)
@@ -53,8 +54,8 @@ def repeat_breaker(
 
     def layer(run: Runner) -> Runner:
         async def counted(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
-            text = canonical(arguments)
-            if text is not None and times(key_of(tool, context), (tool.spec.name, text)) > same:
+            given = fingerprint(arguments)
+            if given is not None and times(key_of(tool, context), (tool.spec.name, given)) > same:
                 raise RepeatedCallError(
                     f"the tool {tool.spec.name!r} has been called {same} times in a row with these very arguments, and "
                     "once more brings nothing new; change the arguments, use another tool, or answer with what you have"

@@ -1,7 +1,7 @@
 """Try again what can help to be tried again and does no harm to be done twice.
 
-Use it for tools that ask others: services that are busy for a moment, networks that drop a packet. Outermost but for
-a cache, so that each attempt is counted by the layers inside.
+Use it for tools that ask others: services that are busy for a moment, networks that drop a packet. Inside of a
+cache, a budget and a breaker of repeats; outside of limits and breakers of circuits, which then count each attempt.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from toolcrib.calling.layers import (
     after_waiting,
     copied,
     has_failed,
+    names_in,
     seconds_left,
     whole,
     with_facts,
@@ -68,11 +69,11 @@ def retry(  # noqa: PLR0913 - the last three are for tests
     """
     whole(1, attempts=attempts)
     above_zero(first_delay=first_delay, longest_delay=longest_delay)
-    named = frozenset([tools] if isinstance(tools, str) else tools)
+    named, kinds = names_in(tools), _kinds(on)
 
     def wait_after(failure: _Failure, attempt: int, spec: ToolSpec) -> float:
         """How long, or for ever."""
-        code, helps, asked = _said_by(failure, on)
+        code, helps, asked = _said_by(failure, kinds)
         harmless = always or spec.safety_level is SafetyLevel.SAFE or spec.cacheable or spec.name in named
         if not helps or not (harmless or code in _NEVER_STARTED):
             return _NO_MORE
@@ -110,9 +111,14 @@ def retry(  # noqa: PLR0913 - the last three are for tests
     return layer
 
 
-def _said_by(
-    failure: _Failure, on: type[BaseException] | tuple[type[BaseException], ...]
-) -> tuple[str | None, bool, float]:
+def _kinds(on: Any) -> tuple[type[BaseException], ...]:
+    kinds = (on,) if isinstance(on, type) else tuple(on)
+    if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in kinds):
+        raise TypeError(f"on is an exception's class or several of them, not {on!r:.60}")
+    return kinds
+
+
+def _said_by(failure: _Failure, on: tuple[type[BaseException], ...]) -> tuple[str | None, bool, float]:
     """Its code, whether trying again can help, and how long it asks to wait."""
     if isinstance(failure, ToolResult):
         code, facts = failure.error_code, failure.metadata
@@ -121,7 +127,7 @@ def _said_by(
         code, facts = failure.code, dict(failure.facts)
         helps = can_retry(failure) or isinstance(failure.__cause__, on)
     asked = facts.get(RETRY_AFTER)
-    return code, helps, float(asked) if isinstance(asked, int | float) and asked > 0 else 0.0
+    return code, helps, asked if isinstance(asked, int | float) and asked > 0 else 0.0
 
 
 def _given_up(failure: _Failure, attempts: int) -> Any:

@@ -28,7 +28,7 @@ Answered = Callable[[Iterable[str], Iterable[dict[str, Any]]], None]
 """Told what a model is answered to its calls of tools by these names, UNKNOWN where there is no such tool."""
 
 
-class Conversation:
+class Answering:
     """Answers calls in ``format`` with ``tools``. ``execute`` never raises; ``calls`` hear of what cannot be executed.
 
     ``large`` shortens what is too long, and ``answered`` is told of the answers.
