@@ -992,6 +992,7 @@ async def passed_on_later(n: int) -> AsyncIterator[str]:
         (viewed, [0, 1]),
         (generated, [0, 1]),
         (generated_later, [0, 1]),
+        (passed_on, ["0", "1"]),
         (passed_on_later, ["0", "1"]),
     ],
 )
@@ -1004,13 +1005,6 @@ async def test_what_comes_bit_by_bit_is_told_as_a_whole_as_often_as_it_is_looked
     assert made.spec.returns["type"] in ("array", "object")
     result = await ToolRegistry([made]).execute(made.name, {"n": 2})
     assert [result.to_json()["data"] for _ in range(2)] == [told, told]
-
-
-@pytest.mark.parametrize("isolation", ["thread", "process"])
-async def test_a_plain_function_may_pass_on_an_async_generator(isolation: Isolation) -> None:
-    made = make_tool(passed_on, isolation=isolation)
-    assert made.spec.returns == {"type": "array", "items": STR}
-    assert await made.execute({"n": 2}) == ["0", "1"]
 
 
 def test_a_function_that_returns_an_iterable_returns_an_array() -> None:

@@ -217,7 +217,7 @@ async def test_out_and_in_again_it_is_the_same(out_and_in: Callable[[ToolRegistr
     assert back.get("shop_save").spec == save.spec.with_changes(name="shop_save")
     assert (await back.execute("shop_save", {"node": {"name": "a"}})).data == "a 1 None"
     wrong = await back.execute("shop_save", {"node": {"name": "a", "parts": [{"title": "b"}]}})
-    assert wrong.error_code == "invalid_arguments" and "'node.parts.0'" in str(wrong.error)
+    assert wrong.error_code == "invalid_arguments" and "'node.parts.0.name'" in str(wrong.error)
 
 
 async def test_out_and_in_again_a_failure_is_the_same_and_said_once(
