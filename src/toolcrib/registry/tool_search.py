@@ -118,7 +118,10 @@ class ToolSearch:
         if isinstance(own, Unguarded) and isinstance(asked, Mapping) and asked.keys() <= _PARAMETERS:
             name = asked.get("name")
             if isinstance(name, str) and not self._is_own(name):
-                return await self._calls.execute(name, partial(_given, asked.get("arguments")), context)
+                given = asked.get("arguments")
+                return await self._calls.execute(
+                    name, partial(_given, given) if name in self._tools else given, context
+                )
         return await self._calls.execute(CALL_TOOL, asked, context)
 
     def _is_own(self, name: str) -> bool:
