@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
 import json
 from typing import Any
 
@@ -313,6 +314,18 @@ async def test_a_doubled_id_runs_once() -> None:
     first, second = await ToolRegistry([note]).execute_calls(message)
     assert (first["content"], ran) == ("1", [1])
     assert second["tool_call_id"] == "c1" and "an id of its own" in second["content"]
+
+
+async def test_a_message_leaves_nothing_behind_for_the_garbage_collector(registry: ToolRegistry) -> None:
+    message = chat_message(*((f"c{n}", "add", '{"a": 1}') for n in range(500)))
+    await registry.execute_calls(message)
+    gc.collect()
+    gc.disable()
+    try:
+        await registry.execute_calls(message)
+        assert gc.collect() < 500
+    finally:
+        gc.enable()
 
 
 async def test_a_call_without_an_id_is_answered_all_the_same(registry: ToolRegistry) -> None:

@@ -81,7 +81,8 @@ def read_call(call: Mapping[str, Any]) -> Asked:
 
 
 def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss]) -> dict[str, Any]:
-    content = text_of(result, name, losses, "OpenAI Chat")
+    is_simple = result.success and type(result.data) in SIMPLE
+    content = as_text(result.data) if is_simple else text_of(result, name, losses, "OpenAI Chat")
     return {"role": "tool", "tool_call_id": call_id, "content": content}
 
 

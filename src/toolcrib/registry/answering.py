@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +24,8 @@ _log = logging.getLogger("toolcrib")
 Execute = Callable[[str, Mapping[str, Any], ToolContext], Coroutine[Any, Any, ToolResult]]
 Answered = Callable[[Iterable[str], Iterable[dict[str, Any]]], None]
 """Told what a model is answered to its calls of tools by these names, UNKNOWN where there is no such tool."""
+
+_Work = Callable[[asyncio.TaskGroup, Any], Coroutine[Any, Any, None]]
 
 
 class Answering:
@@ -70,49 +71,51 @@ class Answering:
         calls that never wait cost no tasks.
         """
         answers: list[dict[str, Any] | None] = [None] * len(calls)
-        names = [asked[0] if type(asked[0]) is str and asked[0] in self._tools else UNKNOWN for asked in calls]
-        waiting = deque(enumerate(calls))
-        twice = _ids_given_before(calls)
-        helpers = at_once - 1
         tools, title, execute, context = self._tools, self._title, self._execute, self._context
+        names = [asked[0] if type(asked[0]) is str and asked[0] in tools else UNKNOWN for asked in calls]
+        waiting = iter(range(len(calls)))
+        twice = _ids_given_before(calls)
+        tasks_left = min(at_once, len(calls)) - 1
         render, large = self._provider.render_result, self._large
         told_the_id = bool(self._calls.layers or self._calls.observers)
 
-        async def work(group: asyncio.TaskGroup) -> None:
-            nonlocal helpers
+        async def work(group: asyncio.TaskGroup, itself: _Work) -> None:
+            """It is given itself: if it held itself, all answers would be kept until the garbage collector comes."""
+            nonlocal tasks_left
             helped = False
-            while waiting:
-                place, asked = waiting.popleft()
-                if not helped and waiting and helpers > 0:
+            for place in waiting:
+                if not helped:
                     helped = True
-                    helpers -= 1
-                    group.create_task(work(group))
+                    if tasks_left > 0:
+                        tasks_left -= 1
+                        group.create_task(itself(group, itself))
+                asked = name, said, call_id = calls[place]
                 try:
                     if place in twice:
                         raise _used_before(asked)
-                    arguments, name = arguments_of(asked, title), asked[0]
+                    arguments = arguments_of(asked, title)
                     tool = tools.get(name)
                     if tool is None:
                         name = self._meant(name)
                         tool = tools.get(name)
                         names[place] = UNKNOWN if tool is None else name
-                    if tool is not None and ("null" in asked[1] if type(asked[1]) is str else holds_null(arguments)):
+                    if tool is not None and ("null" in said if type(said) is str else holds_null(arguments)):
                         arguments = without_nulls(tool.spec.parameters, arguments)
                     own = context
                     if told_the_id or tool is None or tool.context_parameter is not None:
-                        own = context.asked_as(asked[2])
+                        own = context.asked_as(call_id)
                     result = await execute(name, arguments, own)
                     if large is not None:
                         result = large.shortened(result, tools, context, self._provider.takes)
-                    answers[place] = render(asked[2], result, asked[0], [])
+                    answers[place] = render(call_id, result, asked[0], [])
                 except ToolcribError as error:
-                    answers[place] = render(asked[2], self._refused(asked, error), asked[0], [])
+                    answers[place] = render(call_id, self._refused(asked, error), asked[0], [])
                 except Exception as error:  # noqa: BLE001 - what breaks here costs the other calls no answer
                     _log.error("the call of tool %r broke", asked.exported_name, exc_info=error)
-                    answers[place] = render(asked[2], ToolResult.of_error(UNEXPECTED), asked[0], [])
+                    answers[place] = render(call_id, ToolResult.of_error(UNEXPECTED), asked[0], [])
 
         async with asyncio.TaskGroup() as group:
-            await work(group)
+            await work(group, work)
         finished = [
             render(asked[2], ToolResult.of_error(_ended_its_task(asked)), asked[0], []) if answer is None else answer
             for asked, answer in zip(calls, answers, strict=True)
@@ -144,6 +147,8 @@ class Answering:
 
 def _ids_given_before(calls: Sequence[Asked]) -> set[int]:
     """The places of calls whose id an earlier one has. A name that stands in for an id is none."""
+    if len({asked[2] for asked in calls}) == len(calls):
+        return set()
     seen: set[str] = set()
     twice: set[int] = set()
     for place, asked in enumerate(calls):
