@@ -390,6 +390,10 @@ async def test_a_suggestion_names_nothing_that_is_hidden() -> None:
     registry.definitions("openai", defer=True)
     told = json.loads(await asked(registry, "call_tool", name="Delete_Image"))
     assert (told["error_code"], "delete_image" in told["error"]) == ("tool_not_found", False)
+    said = await asked(registry, "Delete_Image"), str((await registry.execute("Delete_Image")).error)
+    assert all("no tool is called 'Delete_Image'" in told and "delete_image" not in told for told in said)
+    said = await asked(registry, "Resize_Image"), str((await registry.execute("Resize_Image")).error)
+    assert all("did you mean 'resize_image'?" in told for told in said)
 
 
 async def test_the_deadline_is_that_of_the_tool_and_of_the_call(registry: ToolRegistry) -> None:

@@ -93,6 +93,12 @@ async def test_invented_names_and_codes_are_bounded() -> None:
     assert len(usage["refuse"].errors_by_code) == 51
 
 
+async def test_a_call_with_a_deadline_that_is_none_is_counted() -> None:
+    registry = ToolRegistry([never])
+    assert (await registry.execute("never", timeout_seconds=-1)).error_code == "invalid_arguments"
+    assert registry.usage()["never"].errors == 1
+
+
 def test_the_tools_of_a_registry_that_changes_all_the_time_are_bounded() -> None:
     counter = UsageCounter()
     for number in range(10_050):

@@ -20,7 +20,7 @@ from typing import Any, cast
 from toolcrib.calling.authorising import Authoriser
 from toolcrib.calling.blocking import HOUSEKEEPING, OUTSIDE, READS, ask, in_thread
 from toolcrib.calling.failures import is_cancellation
-from toolcrib.calling.layers import Layer, copied, stacked
+from toolcrib.calling.layers import Layer, stacked
 from toolcrib.calling.observing import Observer, Observing, error_type
 from toolcrib.calling.recording import Recorder, Targets, outcome_of, with_rule
 from toolcrib.calling.usage import UsageCounter
@@ -84,7 +84,9 @@ class Calls:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_layered", stacked(self.layers) if self.layers else None)
 
-    async def execute(self, name: str, arguments: Arguments, context: ToolContext = NO_CONTEXT) -> ToolResult:
+    async def execute(  # noqa: PLR0912 - all of the way on one screen
+        self, name: str, arguments: Arguments, context: ToolContext = NO_CONTEXT
+    ) -> ToolResult:
         started = time.perf_counter()
         recorder, attempt, tool = self.recorder, None, None
         observing = Observing(self.observers, name, arguments, context) if self.observers else None
@@ -103,12 +105,10 @@ class Calls:
                 await self._admit(spec, arguments, context)
             if isinstance(tool, Unbound):
                 raise tool.reason
-            given = arguments(spec) if callable(arguments) else arguments
-            if observing is not None:
-                observing.call.given = given
-            checked = tool.validate(given)
-            if observing is not None:
-                observing.call.arguments = copied(checked)  # a tool may change its own
+            if observing is None:
+                checked = tool.validate(arguments(spec) if callable(arguments) else arguments)
+            else:
+                checked = observing.checked(tool, arguments)
             value = await (self._layered or tool.runner)(tool, checked, context)
             is_told = type(value) is Ran or isinstance(value, ToolResult)
             result = _told_by(value) if is_told else ToolResult(True, value)
@@ -116,6 +116,8 @@ class Calls:
             if spec.is_terminal:
                 result.metadata["is_terminal"] = True
         except ToolcribError as error:
+            if isinstance(error, ToolNotFoundError):
+                error = await self._without_hidden(error, context)
             result = ToolResult.of_error(error)
         except BaseException as error:
             return await self._broken(error, observing, name, tool, time.perf_counter() - started, attempt)
@@ -154,6 +156,17 @@ class Calls:
             raise error
         _log.error("the call of tool %r broke", name, exc_info=error)
         return result
+
+    async def _without_hidden(self, error: ToolNotFoundError, context: ToolContext) -> ToolNotFoundError:
+        """The same, naming no tool that the caller may not run."""
+        if not error.near:
+            return error
+        for name in error.near:
+            with suppress(ToolcribError):
+                tool = await ask(READS, self, self.resolve, name)
+                if await self.allows(tool.spec, context):
+                    return ToolNotFoundError(error.name, [name])
+        return ToolNotFoundError(error.name)
 
     def refuse(
         self, tool: Tool | None, name: str, given: Any, error: ToolcribError, context: ToolContext

@@ -10,8 +10,10 @@ from typing import Any, Protocol
 
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import ToolFailedError
+from toolcrib.core.json import copied
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec
+from toolcrib.core.tool import Tool
 
 CANCELLED = "cancelled"
 """What went wrong with a call that its caller cancelled. He gets no result, so no error has this code."""
@@ -78,6 +80,13 @@ class Observing:
                 self._begun.append((observer, observer.begin(self.call)))
             except Exception:  # an observer is somebody else's code, as below
                 _log.exception("an observer of calls raised")
+
+    def checked(self, tool: Tool, arguments: Callable[[ToolSpec], Any] | Any) -> dict[str, Any]:
+        """The arguments as the tool takes them. They are kept as they are now: a tool may change its own."""
+        self.call.given = given = arguments(tool.spec) if callable(arguments) else arguments
+        checked = tool.validate(given)
+        self.call.arguments = copied(checked)
+        return checked
 
     def end(self, seconds: float, result: ToolResult | None, ended_by: BaseException | None = None) -> None:
         call = self.call

@@ -117,12 +117,15 @@ def _as_it_was(kind: type[ToolcribError], args: tuple[Any, ...]) -> ToolcribErro
 
 
 class ToolNotFoundError(ToolcribError, KeyError):
+    """``near`` are the names that are close to it, of which the sentence tells the first."""
+
     code = "tool_not_found"
     answer = Answer(404, -32602, Exit.NOT_FOUND, "Tool not found")
     way_out = "Call only tools that you were given, by their exact names."
 
     def __init__(self, name: str, known: Iterable[str] = ()) -> None:
-        super().__init__(f"no tool is called {name!r:.140}{did_you_mean(str(name)[:128], known)}")
+        self.near = closest(str(name)[:_LONG_NAME], known, _MOST_NEAR)
+        super().__init__(f"no tool is called {name!r:.140}{_meaning(self.near)}")
         self.name = name
 
 
@@ -137,7 +140,7 @@ class VersionNotFoundError(ToolNotFoundError):
         there = f"only {first}" if first == last else f"{first} to {last}"
         why = "; it was deleted there" if first < number < last else f"; it has {there}"
         ToolcribError.__init__(self, f"{name!r} has no version {number}{why}")
-        self.name = name
+        self.name, self.near = name, []
 
 
 class BundleNotFoundError(ToolcribError):
@@ -459,13 +462,16 @@ def disk_error(what: str, error: OSError) -> StoreError:
     return kind(f"{what}: {error.strerror or error}")
 
 
-_MANY_NAMES, _LONG_NAME = 500, 128
+_MANY_NAMES, _LONG_NAME, _MOST_NEAR = 500, 128, 5
 """To compare two names takes the product of their lengths, and strangers choose them."""
 
 
 def did_you_mean(wanted: str, known: Iterable[str]) -> str:
     """``"; did you mean 'x'?"`` if something in ``known`` is close to ``wanted``."""
-    close = closest(wanted, known, 1)
+    return _meaning(closest(wanted, known, 1))
+
+
+def _meaning(close: Sequence[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 

@@ -1,4 +1,4 @@
-"""JSON in one place: reading it, any value as JSON, what may be kept, equality, references into it, and the mask.
+"""JSON in one place: reading it, any value as JSON, what may be kept, copies, equality, references into it, the mask.
 
 What passes :func:`check_json` can be kept by every store, sent through every door and compared. The limits are those of
 the narrowest of them, MongoDB's BSON: 100 levels, and whole numbers of 34 digits.
@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import ItemsView, KeysView, Mapping, Sequence, ValuesView
+from collections.abc import ItemsView, Iterable, KeysView, Mapping, Sequence, ValuesView
 from typing import Any
 from urllib.parse import unquote
 
@@ -167,6 +167,24 @@ def is_finite(value: Any) -> bool:
         if isinstance(one, dict | list):
             todo += one.values() if isinstance(one, dict) else one
     return True
+
+
+def copied(value: Any) -> Any:
+    """A JSON value that can be changed without changing the one that it was copied from."""
+    if type(value) is dict:
+        entries: Iterable[tuple[Any, Any]] = value.items()
+    elif type(value) is list:
+        entries = enumerate(value)
+    else:
+        return value
+    copy = value.copy()
+    for key, item in entries:
+        if type(item) in _CONTAINERS:
+            copy[key] = copied(item)
+    return copy
+
+
+_CONTAINERS = frozenset({dict, list})
 
 
 def is_plain(text: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from toolcrib.core.addresses import mask_passwords
 from toolcrib.core.defaults import applying, item_schemas
-from toolcrib.core.json import MASK, as_json
+from toolcrib.core.json import MASK, as_json, pointer_keys
 
 SECRET_NAMES = (
     "password", "passwords", "passwd", "passphrase", "secret", "secrets", "token", "api_key", "apikey", "access_key",
@@ -169,7 +169,7 @@ def _words(name: str) -> list[str]:
 def _steps(pointer: str) -> tuple[str, ...]:
     if pointer and not pointer.startswith("/"):
         raise ValueError(f"a JSON pointer begins with '/', as '/card/number'; {pointer!r} does not")
-    return tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])
+    return tuple(pointer_keys(pointer))
 
 
 def _below(pointers: tuple[tuple[str, ...], ...], key: str) -> tuple[tuple[str, ...], ...]:

@@ -8,11 +8,11 @@ from enum import Enum
 from typing import Any, Self
 
 from toolcrib.core.errors import ToolValidationError
+from toolcrib.core.json import copied
 from toolcrib.core.safety import ModelCapability, SafetyLevel
 from toolcrib.core.schema import JsonSchema
 from toolcrib.core.spec import ToolExample, ToolSpec
 from toolcrib.dialects.fields import as_word, fields_of
-from toolcrib.formats.jsonable import copied
 
 
 class ToolCategory(str, Enum):

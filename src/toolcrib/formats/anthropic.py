@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolcrib.core.content import SIMPLE, File, Image, Part, Text, ToolReferences, base64_of, parts_of
-from toolcrib.core.json import as_text, check_json
+from toolcrib.core.json import as_text, check_json, copied
 from toolcrib.core.result import ToolResult
 from toolcrib.core.schema import JsonSchema, compile_schema
 from toolcrib.core.spec import ToolSpec
-from toolcrib.formats.jsonable import copied
 from toolcrib.formats.naming import NameRule
 from toolcrib.formats.provider import IMAGES, Asked, Loss, arguments_of, asked, error_of, part_text, spec_from
 from toolcrib.formats.schemas import object_schema, properties_of, required_of

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolcrib.core.content import Audio, File, Image, Json, Part, Text, base64_of, parts_of
-from toolcrib.core.json import as_json, as_text
+from toolcrib.core.json import as_json, as_text, copied
 from toolcrib.core.result import ToolResult
 from toolcrib.core.schema import JsonSchema
 from toolcrib.core.spec import ToolSpec
-from toolcrib.formats.jsonable import copied
 from toolcrib.formats.naming import NameRule
 from toolcrib.formats.plain import plain
 from toolcrib.formats.provider import Asked, Loss, asked, error_of, part_text, spec_from

@@ -13,12 +13,11 @@ from urllib.parse import quote
 
 from toolcrib.core.content import Audio, File, Image, Json, Link, Part, ToolReferences, base64_of, parts_of
 from toolcrib.core.content import Text as TextPart
-from toolcrib.core.json import as_json, as_text, write_json
+from toolcrib.core.json import as_json, as_text, copied, write_json
 from toolcrib.core.result import ToolResult
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.schema import JsonSchema
 from toolcrib.core.spec import ToolSpec
-from toolcrib.formats.jsonable import copied
 from toolcrib.formats.naming import ANY_NAME
 from toolcrib.formats.plain import plain
 from toolcrib.formats.provider import Asked, Loss, asked, error_of, spec_from

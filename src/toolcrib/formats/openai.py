@@ -7,10 +7,9 @@ from typing import Any
 
 from toolcrib.core.content import SIMPLE, Part, parts_of
 from toolcrib.core.errors import ToolValidationError
-from toolcrib.core.json import as_text
+from toolcrib.core.json import as_text, copied
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec
-from toolcrib.formats.jsonable import copied
 from toolcrib.formats.naming import NameRule
 from toolcrib.formats.plain import plain
 from toolcrib.formats.provider import Asked, Loss, asked, failure_of, part_text, spec_from

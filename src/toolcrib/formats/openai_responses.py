@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolcrib.core.content import SIMPLE, File, Image, Part, ToolReferences, base64_of, parts_of
+from toolcrib.core.json import copied
 from toolcrib.core.result import ToolResult
 from toolcrib.core.schema import JsonSchema
 from toolcrib.core.schema_facts import followed, listed_values, named_types
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats import openai
-from toolcrib.formats.jsonable import copied
 from toolcrib.formats.provider import IMAGES, Asked, Loss, asked, part_text
 
 NAMES = openai.NAMES

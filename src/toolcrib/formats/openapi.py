@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from toolcrib.core.json import copied
 from toolcrib.core.schema import JsonSchema
 from toolcrib.core.spec import ToolSpec
-from toolcrib.formats.jsonable import copied
 from toolcrib.formats.provider import Loss
 
 

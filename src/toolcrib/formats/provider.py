@@ -11,10 +11,9 @@ from pydantic_core import from_json
 
 from toolcrib.core.content import Json, Link, Part, Text, ToolReferences
 from toolcrib.core.errors import InvalidArgumentsError
-from toolcrib.core.json import as_text, holds_more_values, is_finite, read_json
+from toolcrib.core.json import as_text, copied, holds_more_values, is_finite, read_json
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec, no_parameters
-from toolcrib.formats.jsonable import copied
 
 MOST_CHARACTERS = 4_000_000
 """Of the arguments of one call that a model makes. A long book has a million."""

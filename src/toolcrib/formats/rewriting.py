@@ -11,13 +11,12 @@ from typing import Any
 from urllib.parse import unquote
 
 from toolcrib.core.errors import ExportError
-from toolcrib.core.json import as_text, lookup
+from toolcrib.core.json import as_text, copied, lookup
 from toolcrib.core.references import with_pointers
 from toolcrib.core.schema import JsonSchema, compile_schema
 from toolcrib.core.schema_facts import listed_values, without
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.joining import ContradictionError, apart, joined
-from toolcrib.formats.jsonable import copied
 from toolcrib.formats.provider import Loss
 from toolcrib.formats.schemas import properties_of
 

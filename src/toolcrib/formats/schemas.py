@@ -6,11 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from toolcrib.core.json import lookup
+from toolcrib.core.json import copied, lookup
 from toolcrib.core.schema import JsonSchema
 from toolcrib.core.schema_facts import listed_values, without
 from toolcrib.core.spec import ToolSpec
-from toolcrib.formats.jsonable import copied
 from toolcrib.formats.provider import Loss
 
 T = TypeVar("T")

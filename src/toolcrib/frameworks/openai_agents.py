@@ -21,11 +21,11 @@ from pydantic import ValidationError
 from toolcrib.core.content import File, Image, Part, base64_of
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import InvalidArgumentsError, ToolcribError, ToolFailedError
+from toolcrib.core.json import copied
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.schema import JsonSchema
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
-from toolcrib.formats.jsonable import copied
 from toolcrib.formats.openai import text_of
 from toolcrib.formats.provider import Asked, arguments_of, part_text
 from toolcrib.frameworks.adopted import (

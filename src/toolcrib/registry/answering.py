@@ -6,13 +6,12 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from toolcrib.calling.call import Calls
 from toolcrib.calling.usage import UNKNOWN
 from toolcrib.core.context import ToolContext
-from toolcrib.core.errors import UNEXPECTED, InvalidArgumentsError, ToolcribError, ToolFailedError
+from toolcrib.core.errors import UNEXPECTED, InvalidArgumentsError, ToolcribError, ToolFailedError, ToolNotFoundError
 from toolcrib.core.result import ToolResult
 from toolcrib.core.tool import Tool
 from toolcrib.formats import Asked, read_call, tool_called
@@ -94,8 +93,9 @@ class Answering:
                     arguments, name = arguments_of(asked, title), asked[0]
                     tool = tools.get(name)
                     if tool is None:
-                        name = names[place] = tool_called(tools, self._format, name)
+                        name = self._meant(name)
                         tool = tools.get(name)
+                        names[place] = UNKNOWN if tool is None else name
                     if tool is not None and ("null" in asked[1] if type(asked[1]) is str else holds_null(arguments)):
                         arguments = without_nulls(tool.spec.parameters, arguments)
                     own = context
@@ -121,12 +121,18 @@ class Answering:
         return finished
 
     def _refused(self, asked: Asked, error: ToolcribError) -> ToolResult:
-        name = asked.exported_name
-        if name and name not in self._tools:
-            with suppress(ToolcribError):
-                name = tool_called(self._tools, self._format, name)
+        name = self._meant(asked.exported_name)
         context = self._context.asked_as(asked.call_id)
         return self._calls.refuse(self._tools.get(name), name, self._given(asked), error, context)
+
+    def _meant(self, exported_name: str) -> str:
+        """The tool that a model calls; if it means none, the name as it came, which its call is refused for."""
+        if exported_name in self._tools:
+            return exported_name
+        try:
+            return tool_called(self._tools, self._format, exported_name)
+        except ToolNotFoundError as error:
+            return error.name
 
     def _given(self, asked: Asked) -> Any:
         """What the model gave, as it is read if it can be."""

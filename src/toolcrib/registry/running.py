@@ -99,7 +99,7 @@ class Running:
         try:
             context = context if seconds is None else context.within(seconds)
         except ToolcribError as error:
-            return ToolResult.of_error(error)
+            return self._calls.refuse(self._tools.get(name), name, arguments, error, context)
         return await self.execute(name, arguments, context=context)
 
     def execute_sync(

@@ -14,11 +14,11 @@ from collections.abc import AsyncIterator, Collection, Coroutine, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.calling.call import Arguments, Calls, Unguarded
+from toolcrib.calling.call import Calls, Unguarded
 from toolcrib.calling.inline import run_async_inline
 from toolcrib.core.content import ToolReferences
 from toolcrib.core.context import ToolContext
-from toolcrib.core.errors import InvalidArgumentsError, ToolNotFoundError, ToolValidationError, closest, shown
+from toolcrib.core.errors import InvalidArgumentsError, ToolValidationError, shown
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
@@ -28,7 +28,6 @@ from toolcrib.formats.naming import CALL_TOOL, SEARCH_TOOLS
 from toolcrib.formats.nulls import without_nulls
 from toolcrib.formats.provider import arguments_of
 
-_MOST_NEAR = 5
 _ASKED_AT_ONCE = 10
 _PARAMETERS = CALL_SPEC.parameters["properties"].keys()
 
@@ -111,7 +110,7 @@ class ToolSearch:
                 tool=CALL_TOOL,
                 argument="name",
             )
-        return await self._call_found(name, arguments, context)
+        return await self._calls.execute(name, arguments, context)
 
     async def _execute_named(self, asked: Mapping[str, Any] | None, context: ToolContext) -> ToolResult:
         """``call_tool``: if it names a tool, that one's call takes its place."""
@@ -119,19 +118,11 @@ class ToolSearch:
         if isinstance(own, Unguarded) and isinstance(asked, Mapping) and asked.keys() <= _PARAMETERS:
             name = asked.get("name")
             if isinstance(name, str) and not self._is_own(name):
-                arguments = asked.get("arguments")
-                given = arguments if isinstance(arguments, Mapping) else partial(_given, arguments)
-                return await self._call_found(name, given, context)
+                given = asked.get("arguments")
+                return await self._calls.execute(
+                    name, partial(_given, given) if name in self._tools else given, context
+                )
         return await self._calls.execute(CALL_TOOL, asked, context)
-
-    async def _call_found(self, name: str, arguments: Arguments, context: ToolContext) -> ToolResult:
-        result = await self._calls.execute(name, arguments, context)
-        if result.error_code == ToolNotFoundError.code and name not in self._tools:
-            tools = dict(self._tools)
-            near = [tools[one] for one in closest(name, tools, _MOST_NEAR)]
-            known = [tool.name async for tool in self._allowed(near, context)]
-            result.error = ToolNotFoundError(name, known).message
-        return result
 
     def _is_own(self, name: str) -> bool:
         tool = self._tools.get(name) or self._offered.get(name)

@@ -11,9 +11,9 @@ from toolcrib.calling.inline import run_async_inline
 from toolcrib.calling.observing import Observed
 from toolcrib.core.context import NO_CONTEXT, ToolContext
 from toolcrib.core.errors import ToolNotFoundError
+from toolcrib.core.json import copied
 from toolcrib.core.result import ToolResult
 from toolcrib.core.tool import Tool
-from toolcrib.formats.jsonable import copied
 from toolcrib.registry import ToolRegistry
 
 

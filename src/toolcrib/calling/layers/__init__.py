@@ -174,13 +174,6 @@ def after_waiting(context: ToolContext, waited: float) -> ToolContext:
     return context if context.timeout_seconds is None else context.within(context.timeout_seconds - waited)
 
 
-def copied(value: Any) -> Any:
-    """Arguments that may be changed without changing the others."""
-    if type(value) is dict:
-        return {key: copied(item) for key, item in value.items()}
-    return [copied(item) for item in value] if type(value) is list else value
-
-
 def fingerprint(value: Any) -> bytes | None:
     """The same for equal JSON values, whatever the order of their keys, however large; None for what is not JSON."""
     try:

@@ -12,9 +12,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from toolcrib.calling.failures import is_cancellation
-from toolcrib.calling.layers import Layer, copied, has_failed, with_facts
+from toolcrib.calling.layers import Layer, has_failed, with_facts
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import InvalidArgumentsError, InvalidOutputError, LayerFailedError, ToolcribError
+from toolcrib.core.json import copied
 from toolcrib.core.result import Ran
 from toolcrib.core.tool import Runner, Tool
 

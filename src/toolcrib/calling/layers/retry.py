@@ -17,7 +17,6 @@ from toolcrib.calling.layers import (
     Layer,
     above_zero,
     after_waiting,
-    copied,
     has_failed,
     names_in,
     seconds_left,
@@ -34,6 +33,7 @@ from toolcrib.core.errors import (
     ToolcribError,
     can_retry,
 )
+from toolcrib.core.json import copied
 from toolcrib.core.result import ToolResult
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.spec import ToolSpec
