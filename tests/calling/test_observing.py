@@ -17,6 +17,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as names  # noqa: PLC2701 - the only place
 from opentelemetry.semconv.attributes.error_attributes import ERROR_TYPE
 from opentelemetry.trace import SpanKind, StatusCode
+from pydantic import SecretStr
 
 from toolcrib import MissingDependencyError, OpenTelemetry, ToolContext, ToolRegistry, ToolResult, tool
 from toolcrib.adapters.audit.memory import MemoryAudit
@@ -260,13 +261,14 @@ async def test_content_only_when_asked_and_redacted() -> None:
 
 async def test_content_has_no_secrets_also_if_nobody_thinks_of_them() -> None:
     @tool
-    async def login(user: str, password: str) -> str:
+    async def login(user: str, password: str, pin: SecretStr) -> str:
         """Log in."""
         return f"{user} has token=t0p-{password}"
 
     told = Telemetry([login], content=True)
-    await told.registry.execute("login", {"user": "ada", "password": "pw"})
-    assert json.loads(told.said[names.GEN_AI_TOOL_CALL_ARGUMENTS]) == {"user": "ada", "password": MASK}
+    await told.registry.execute("login", {"user": "ada", "password": "pw", "pin": "1234"})
+    shown = {"user": "ada", "password": MASK, "pin": MASK}
+    assert json.loads(told.said[names.GEN_AI_TOOL_CALL_ARGUMENTS]) == shown
     assert told.said[names.GEN_AI_TOOL_CALL_RESULT] == f"ada has token={MASK}"
 
 

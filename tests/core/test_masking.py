@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, SecretStr
 
 from toolcrib.calling.recording import Recorder, recorded
 from toolcrib.core.errors import ToolcribError
 from toolcrib.core.json import MASK
-from toolcrib.core.masking import REDACTION, Redaction, without_secrets
+from toolcrib.core.masking import REDACTION, Redaction, without_marked, without_secrets
 from toolcrib.ports import AuditEvent
 
 
@@ -131,3 +132,28 @@ def test_what_goes_on_record_of_an_error_has_no_secrets() -> None:
     recorder.refuse("a", "run", "ann", "token tcrib_0123456789abcdef0123 is wrong")
     assert events[1].detail == f"cannot reach mongodb://me:{MASK}@host"
     assert events[3].detail == f"token {MASK} is wrong"
+
+
+class Key(BaseModel):
+    name: str
+    value: SecretStr
+
+
+class Keys(BaseModel):
+    first: Key | None = None
+    others: list[Key | SecretStr] = []
+    by_name: dict[str, SecretStr] = {}
+    pair: tuple[str, SecretStr] | None = None
+    next: "Keys | None" = None
+
+
+def test_what_a_schema_marks_as_a_secret_is_masked() -> None:
+    key, shown = {"name": "a", "value": "hunter2"}, {"name": "a", "value": MASK}
+    values = {"first": key, "others": [key, "hunter2"], "by_name": {"b": "hunter2"}, "pair": ["c", "hunter2"]}
+    told = {"first": shown, "others": [MASK, MASK], "by_name": {"b": MASK}, "pair": ["c", MASK]}
+    assert without_marked(Keys.model_json_schema(), values | {"next": values}) == told | {"next": told}
+    assert without_marked({"anyOf": [{"$ref": "#"}], "oneOf": [True]}, {"a": [1]}) == {"a": [1]}
+    deep: Any = "hunter2"
+    for _ in range(100_000):
+        deep = [deep]
+    assert without_marked({}, deep) == MASK

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from toolcrib.calling.observing import TRACE, Observed
 from toolcrib.core.errors import MissingDependencyError
 from toolcrib.core.json import as_text, encodable
-from toolcrib.core.masking import REDACTION
+from toolcrib.core.masking import REDACTION, without_marked
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -97,8 +97,9 @@ class OpenTelemetry:
     def _tell_content(self, span: Span, call: Observed) -> None:
         if call.result is not None and call.result.error:  # it may quote the arguments
             span.set_status(self._trace.StatusCode.ERROR, self._text(call.result.error))
-        if call.arguments is not None:
-            span.set_attribute("gen_ai.tool.call.arguments", self._text(call.arguments))
+        if call.arguments is not None and call.spec is not None:
+            shown = without_marked(call.spec.parameters, call.arguments)
+            span.set_attribute("gen_ai.tool.call.arguments", self._text(shown))
         if call.result is not None and call.result.success:
             span.set_attribute("gen_ai.tool.call.result", self._text(call.result.data))
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from toolcrib.core.addresses import mask_passwords
+from toolcrib.core.defaults import applying, item_schemas
 from toolcrib.core.json import MASK, as_json, pointer_keys
 
 SECRET_NAMES = (
@@ -16,6 +17,9 @@ SECRET_NAMES = (
     "session_id", "cvv",
 )  # fmt: skip
 """A key that has one of them among its words holds a secret: ``api_key``, ``githubToken``, ``X-API-Key``."""
+
+MARKED = re.compile('"writeOnly": true|"format": "password"')
+"""How the text of a JSON Schema marks a secret, as that of pydantic's ``SecretStr`` does."""
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 _TOKENS = re.compile(
@@ -117,6 +121,45 @@ class Redaction:
                     shown.append(secret[0][:opening] + MASK)
                     at = secret.end()
         return "".join(shown) + text[at:] if shown else text
+
+
+def without_marked(schema: Mapping[str, Any], value: Any) -> Any:
+    """A JSON value with the mask wherever its schema marks a secret."""
+    try:
+        return _unmarked([schema], value, schema)
+    except RecursionError:
+        return MASK
+
+
+def _unmarked(schemas: Iterable[Any], value: Any, root: Mapping[str, Any]) -> Any:
+    parts = list(_possible(schemas, root))
+    if any(part.get("writeOnly") is True or part.get("format") == "password" for part in parts):
+        return MASK
+    if isinstance(value, dict):
+        return {key: _unmarked([_member(part, key) for part in parts], item, root) for key, item in value.items()}
+    if isinstance(value, list):
+        places = [item_schemas(part) for part in parts]
+        return [
+            _unmarked([first[at] if at < len(first) else rest for first, rest in places], item, root)
+            for at, item in enumerate(value)
+        ]
+    return value
+
+
+def _possible(schemas: Iterable[Any], root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """All that holds for a value, or may: what is referred to, and the alternatives."""
+    seen: set[int] = set()
+    todo = list(schemas)
+    while todo:
+        for part in applying(todo.pop(), root):
+            if id(part) not in seen:
+                seen.add(id(part))
+                yield part
+                todo += [*part.get("anyOf", ()), *part.get("oneOf", ())]
+
+
+def _member(schema: Mapping[str, Any], key: str) -> Any:
+    return schema.get("properties", {}).get(key, schema.get("additionalProperties"))
 
 
 def _words(name: str) -> list[str]:

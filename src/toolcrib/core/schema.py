@@ -19,6 +19,7 @@ import jsonschema_rs
 from toolcrib.core.defaults import applying, filled_in, find_defaults, properties, required_names
 from toolcrib.core.errors import InvalidArgumentsError, InvalidOutputError, InvalidSchemaError, did_you_mean
 from toolcrib.core.json import check_json, is_finite, is_plain, lookup
+from toolcrib.core.masking import MARKED
 from toolcrib.core.references import with_pointers
 from toolcrib.core.schema_cost import characters, costs, size_and_depth
 from toolcrib.core.schema_patterns import BACKTRACKS, MOST_COMPILED, MOST_STEPS, compiled_size, pattern_steps
@@ -46,7 +47,6 @@ _MAX_EXPLAINED = 20_000
 _MAX_TOLD = 20_000_000
 """Characters: all that does not fit is told at once, and each time with the value that does not."""
 _ELSEWHERE = re.compile("Resource '([^']*)' is not present in a registry")
-_SECRETS = re.compile('"writeOnly": true|"format": "password"')
 _HIDDEN = "the value"
 """What stands for each value in the complaints of a schema that speaks of secrets: a message is read by many."""
 
@@ -196,7 +196,7 @@ def _compile(schema: dict[str, Any] | bool, text: str) -> Compiled:
     patterned = json.loads(text) if _MATCHES.search(text) else {}
     if compiled_size(patterned) > MOST_COMPILED:
         raise ValueError("its patterns take too much memory together; use fewer, or shorter repetitions")
-    mask = _HIDDEN if _SECRETS.search(text) else None
+    mask = _HIDDEN if MARKED.search(text) else None
     validator = dialect(schema, mask=mask, pattern_options=_PATTERNS, offline=True)
     return Compiled(validator, schema, text, pattern_steps(patterned))
 

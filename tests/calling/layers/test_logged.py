@@ -5,6 +5,7 @@ import logging
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from toolcrib import ToolContext, ToolRegistry, ToolResult, tool
 from toolcrib.layers import logged, redact
@@ -78,6 +79,17 @@ async def test_what_else_is_a_secret_can_be_said(log: pytest.LogCaptureFixture) 
     line = log.records[0].getMessage()
     assert '"user": "********"' in line and '"number": "********"' in line and "hunter2" not in line
     assert "4111" not in line and "visa" in line
+
+
+async def test_a_secret_by_its_type_is_not_shown(log: pytest.LogCaptureFixture) -> None:
+    @tool
+    async def unlock(pin: SecretStr, door: str) -> str:
+        """Unlock."""
+        return f"{door} opens for {len(pin.get_secret_value())} letters"
+
+    registry = ToolRegistry([unlock], layers=[logged()])
+    assert (await registry.execute("unlock", {"pin": "hunter2", "door": "front"})).data == "front opens for 7 letters"
+    assert '"pin": "********", "door": "front"' in log.text and "hunter2" not in log.text
 
 
 async def test_a_redaction_that_breaks_shows_nothing(log: pytest.LogCaptureFixture) -> None:

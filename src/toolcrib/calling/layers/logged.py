@@ -16,7 +16,7 @@ from toolcrib.calling.layers import Layer, has_failed, plain
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import ToolcribError
 from toolcrib.core.json import MASK, as_json
-from toolcrib.core.masking import REDACTION, Redaction
+from toolcrib.core.masking import REDACTION, Redaction, without_marked
 from toolcrib.core.tool import Runner, Tool
 
 Redact = Callable[[Any], Any]
@@ -62,7 +62,7 @@ def logged(
                 return await run(tool, arguments, context)
             facts: dict[str, Any] = {"tool": tool.spec.name, "outcome": "broke", "principal": context.principal}
             if shows_arguments:
-                facts["arguments"] = shown(arguments)
+                facts["arguments"] = shown(without_marked(tool.spec.parameters, arguments))
             started = clock()
             try:
                 value = await run(tool, arguments, context)
