@@ -81,9 +81,12 @@ class Observing:
             except Exception:  # an observer is somebody else's code, as below
                 _log.exception("an observer of calls raised")
 
-    def checked(self, tool: Tool, arguments: Callable[[ToolSpec], Any] | Any) -> dict[str, Any]:
-        """The arguments as the tool takes them. They are kept as they are now: a tool may change its own."""
-        self.call.given = given = arguments(tool.spec) if callable(arguments) else arguments
+    def checked(self, tool: Tool, arguments: Any) -> dict[str, Any]:
+        """The arguments, or what makes them of its spec, as the tool takes them. They are kept as they are now: a tool
+        may change its own.
+        """
+        given: Any = arguments(tool.spec) if callable(arguments) else arguments
+        self.call.given = given
         checked = tool.validate(given)
         self.call.arguments = copied(checked)
         return checked
