@@ -13,13 +13,14 @@ from google.genai import types as gemini
 from mcp.types import Tool as McpTool
 from openai.types.chat import ChatCompletionFunctionToolParam
 from openai.types.responses import ToolParam
+from openrouter.components import ChatDynamicServerTool, ChatFunctionToolFunction
 from pydantic import TypeAdapter
 
 from toolcrib import ExportError, ToolRegistry, ToolSpec, tool
 from toolcrib.formats import FORMATS, Deferring, handover
 
 THEIR_SEARCH = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
-EVERYBODY_ELSE = [each for each in FORMATS if each not in ("anthropic", "openai-responses")]
+EVERYBODY_ELSE = [each for each in FORMATS if each not in ("anthropic", "openai-responses", "openrouter")]
 
 
 @tool(category="images", tags=["picture", "slow"])
@@ -191,6 +192,28 @@ def test_two_tools_that_a_search_would_find_under_one_name_are_refused() -> None
     hand_over = partial(handover, format="openai-responses")
     with pytest.raises(ExportError, match="both called 'math_root'"):
         Deferring(True, search="own").handover(tools, "openai-responses", hand_over)
+
+
+# OpenRouter
+
+
+def test_openrouter_searches_among_deferred_tools_and_is_told_the_pinned(registry: ToolRegistry) -> None:
+    handed = registry.handover("openrouter", defer=True, pinned=["weather"])
+    search, *tools = handed.definitions
+    assert ChatDynamicServerTool.model_validate(search).type == "openrouter:tool_search"
+    taken = [ChatFunctionToolFunction.model_validate(each) for each in tools]
+    assert [(each.function.name, each.defer_loading) for each in taken] == [
+        ("resize", True),
+        ("math_root", True),
+        ("weather", None),
+    ]
+    assert handed.resolve("math_root") == "math.root"
+
+
+def test_our_own_search_at_openrouter_brings_the_call_of_what_it_finds(registry: ToolRegistry) -> None:
+    own = registry.definitions("openrouter", defer=True, pinned=["weather"], search="own")
+    assert [each["function"]["name"] for each in own] == ["search_tools", "call_tool", "weather"]
+    assert not any("defer_loading" in each for each in own)
 
 
 # Everybody else

@@ -1,7 +1,7 @@
 """A thousand tools for one model: most are deferred, which is to say searched for when they are needed.
 
-Anthropic and OpenAI Responses take deferred tools and search among them. For everybody else, or if that is wished, the
-search is ours: ``search_tools``, and ``call_tool`` for providers that call only what is on the list.
+Anthropic, OpenAI Responses and OpenRouter take deferred tools and search among them. For everybody else, or if that is
+wished, the search is ours: ``search_tools``, and ``call_tool`` for providers that call only what is on the list.
 """
 
 from __future__ import annotations
@@ -46,8 +46,11 @@ _ANTHROPIC, _RESPONSES = "anthropic", "openai-responses"
 _THEIR_SEARCH: Mapping[str, dict[str, Any]] = {
     _ANTHROPIC: {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"},
     _RESPONSES: {"type": "tool_search"},
+    "openrouter": {"type": "openrouter:tool_search"},
 }
 """Of the providers that have one."""
+_LOADS_WHAT_WE_FIND = (_ANTHROPIC, _RESPONSES)
+"""The providers whose models can call what an answer of our search names."""
 _MOST_DESCRIBED = 1_000
 _BY_WORD: Mapping[str, Callable[[ToolSpec], str | None]] = {
     "category": lambda spec: spec.category,
@@ -306,7 +309,7 @@ def _with_our_search(
     format: str,
 ) -> Handover:
     search = own.get(SEARCH_TOOLS, search_spec(USUALLY_FOUND))
-    if format not in _THEIR_SEARCH:
+    if format not in _LOADS_WHAT_WE_FIND:
         own = {CALL_TOOL: CALL_SPEC, **own}
     first = [search, *(spec for spec in own.values() if spec.name == CALL_TOOL)]
     for spec in tools:
