@@ -272,6 +272,17 @@ async def test_content_has_no_secrets_also_if_nobody_thinks_of_them() -> None:
     assert told.said[names.GEN_AI_TOOL_CALL_RESULT] == f"ada has token={MASK}"
 
 
+async def test_what_the_schema_of_a_result_marks_is_not_told() -> None:
+    @tool(returns={"properties": {"code": {"type": "string", "format": "password"}}})
+    async def door_code() -> Any:
+        """Say the code of a door."""
+        return {"door": "north", "code": "4711"}
+
+    told = Telemetry([door_code], content=True)
+    await told.registry.execute("door_code")
+    assert json.loads(told.said[names.GEN_AI_TOOL_CALL_RESULT]) == {"door": "north", "code": MASK}
+
+
 async def test_arguments_are_told_as_they_were_whatever_the_tool_does_to_them() -> None:
     @tool
     async def add_one(numbers: list[int]) -> list[int]:

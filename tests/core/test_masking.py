@@ -156,4 +156,4 @@ def test_what_a_schema_marks_as_a_secret_is_masked() -> None:
     deep: Any = "hunter2"
     for _ in range(100_000):
         deep = [deep]
-    assert without_marked({}, deep) == MASK
+    assert "hunter2" not in without_marked({"items": {"writeOnly": True}}, deep)

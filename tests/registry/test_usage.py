@@ -211,6 +211,14 @@ async def test_answers_to_invented_names_cost_tokens_too() -> None:
     assert (usage["add"].calls, usage["add"].errors_by_code) == (1, {"invalid_arguments": 1})
 
 
+async def test_answers_to_calls_that_cannot_be_made_are_those_of_the_tool_that_is_meant() -> None:
+    registry = ToolRegistry([tool(name="math.add")(add.function)], count_tokens=len)
+    [answer] = await registry.execute_calls(chat(("math_add", "{broken")))
+    usage = registry.usage()
+    assert (usage["math.add"].errors, usage["math.add"].result_tokens) == (1, len(answer["content"]))
+    assert UNKNOWN not in usage
+
+
 async def test_a_tokenizer_that_raises_harms_no_call(caplog: pytest.LogCaptureFixture) -> None:
     def broken(text: str) -> int:
         raise KeyError(text)

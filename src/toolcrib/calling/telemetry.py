@@ -97,11 +97,14 @@ class OpenTelemetry:
     def _tell_content(self, span: Span, call: Observed) -> None:
         if call.result is not None and call.result.error:  # it may quote the arguments
             span.set_status(self._trace.StatusCode.ERROR, self._text(call.result.error))
-        if call.arguments is not None and call.spec is not None:
+        if call.spec is None:
+            return
+        if call.arguments is not None:
             shown = without_marked(call.spec.parameters, call.arguments)
             span.set_attribute("gen_ai.tool.call.arguments", self._text(shown))
         if call.result is not None and call.result.success:
-            span.set_attribute("gen_ai.tool.call.result", self._text(call.result.data))
+            shown = without_marked(call.spec.returns, call.result.data)
+            span.set_attribute("gen_ai.tool.call.result", self._text(shown))
 
     def _measure(self, call: Observed) -> None:
         attributes = {

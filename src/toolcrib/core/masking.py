@@ -123,10 +123,12 @@ class Redaction:
         return "".join(shown) + text[at:] if shown else text
 
 
-def without_marked(schema: Mapping[str, Any], value: Any) -> Any:
-    """A JSON value with the mask wherever its schema marks a secret."""
+def without_marked(schema: Mapping[str, Any] | None, value: Any) -> Any:
+    """The value with the mask wherever its schema marks a secret; as JSON, if there is a schema."""
+    if not schema:
+        return value
     try:
-        return _unmarked([schema], value, schema)
+        return _unmarked([schema], as_json(value), schema)
     except RecursionError:
         return MASK
 

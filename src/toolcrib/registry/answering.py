@@ -109,7 +109,9 @@ class Answering:
                         result = large.shortened(result, tools, context, self._provider.takes)
                     answers[place] = render(call_id, result, asked[0], [])
                 except ToolcribError as error:
-                    answers[place] = render(call_id, self._refused(asked, error), asked[0], [])
+                    name = self._meant(asked[0])
+                    names[place] = name if name in tools else UNKNOWN
+                    answers[place] = render(call_id, self._refused(asked, name, error), asked[0], [])
                 except Exception as error:  # noqa: BLE001 - what breaks here costs the other calls no answer
                     _log.error("the call of tool %r broke", asked.exported_name, exc_info=error)
                     answers[place] = render(call_id, ToolResult.of_error(UNEXPECTED), asked[0], [])
@@ -123,8 +125,7 @@ class Answering:
         self._answered(names, finished)
         return finished
 
-    def _refused(self, asked: Asked, error: ToolcribError) -> ToolResult:
-        name = self._meant(asked.exported_name)
+    def _refused(self, asked: Asked, name: str, error: ToolcribError) -> ToolResult:
         context = self._context.asked_as(asked.call_id)
         return self._calls.refuse(self._tools.get(name), name, self._given(asked), error, context)
 

@@ -54,6 +54,18 @@ async def test_calls() -> None:
         assert (await spending.execute("say")).success
 
 
+async def test_who_asks_before_the_first_call_starts_no_clock() -> None:
+    clock = Clock()
+    spending = registry(limited := budget(seconds=10, clock=clock))
+    with agent_run():
+        limited.spent()
+        clock.now += 60
+        assert limited.spent().seconds == 0
+        assert (await spending.execute("given")).data == 10
+        clock.now += 4
+        assert (limited.spent().calls, limited.spent().seconds) == (1, 4)
+
+
 async def test_runs_at_the_same_time_spend_their_own() -> None:
     spending = registry(budget(calls=3))
 

@@ -5,7 +5,7 @@ import logging
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
+from pydantic import BaseModel, Field, SecretStr
 
 from toolcrib import ToolContext, ToolRegistry, ToolResult, tool
 from toolcrib.layers import logged, redact
@@ -90,6 +90,22 @@ async def test_a_secret_by_its_type_is_not_shown(log: pytest.LogCaptureFixture) 
     registry = ToolRegistry([unlock], layers=[logged()])
     assert (await registry.execute("unlock", {"pin": "hunter2", "door": "front"})).data == "front opens for 7 letters"
     assert '"pin": "********", "door": "front"' in log.text and "hunter2" not in log.text
+
+
+class Door(BaseModel):
+    name: str
+    code: str = Field(json_schema_extra={"writeOnly": True})
+
+
+async def test_what_the_schema_of_a_result_marks_is_masked(log: pytest.LogCaptureFixture) -> None:
+    @tool
+    async def door_code(name: str) -> Door:
+        """Say the code of a door."""
+        return Door(name=name, code="4711")
+
+    result = await ToolRegistry([door_code], layers=[logged()]).execute("door_code", {"name": "north"})
+    assert result.data == Door(name="north", code="4711")
+    assert "north" in log.text and "4711" not in log.text
 
 
 async def test_a_redaction_that_breaks_shows_nothing(log: pytest.LogCaptureFixture) -> None:

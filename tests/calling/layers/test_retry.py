@@ -5,6 +5,7 @@ import pathlib
 from collections.abc import AsyncIterator
 from typing import Any
 
+import httpx
 import pytest
 from tests.support.clocks import Clock
 from tests.support.waiting import until
@@ -135,6 +136,26 @@ async def test_retry_after_is_honoured() -> None:
     told = ToolResult.failure_result("no", "down", retryable=True, retry_after_seconds=4)
     assert (await tried(Failing(told), clock=clock)).success
     assert clock.slept == [7.5, 4.0]
+
+
+@pytest.mark.parametrize("isolation", ["inline", "thread"])
+@pytest.mark.parametrize(("says", "slept"), [("7", [7.0]), ("soon", [0.5]), (None, [0.5]), ("31", [])])
+async def test_retry_after_is_honoured_that_the_tools_own_client_has(
+    says: str | None, slept: list[float], isolation: Any
+) -> None:
+    request = httpx.Request("GET", "https://example.com")
+    answers = [httpx.Response(200, request=request)]
+    answers.append(httpx.Response(429, request=request, headers={} if says is None else {"Retry-After": says}))
+
+    @tool(isolation=isolation)
+    def ask() -> int:
+        """Ask a service."""
+        return answers.pop().raise_for_status().status_code
+
+    clock = Clock()
+    registry = ToolRegistry([ask], layers=[again(clock, on=httpx.HTTPStatusError)])
+    assert (await registry.execute("ask")).success is bool(slept)
+    assert clock.slept == slept
 
 
 @pytest.mark.parametrize("odd", ["soon", -3, None, float("nan"), [1]])

@@ -20,14 +20,14 @@ from __future__ import annotations
 import base64
 import json
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from toolcrib.adapters.http import DEFAULT_MAX_BYTES, HttpCaller, Reply
 from toolcrib.adapters.runners.bound import BoundRunner, Credentials, check_values, open_credentials, trace_to_send
+from toolcrib.core.backoff import seconds_asked
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import RETRY_AFTER, MissingConfigError, ToolFailedError
 from toolcrib.core.tool import Tool
@@ -44,7 +44,6 @@ _OURS = frozenset(
 _NAME = re.compile(r"[0-9A-Za-z!#$%&'*+.^_`|~-]+")
 _PASSING = frozenset({429, 502, 503, 504})
 """What a service answers that may answer otherwise in a moment."""
-_SECONDS = re.compile("[0-9]{1,9}")
 _VALUE = re.compile("(?:[!-~](?:[ -~]*[!-~])?)?")
 """What HTTP refuses is refused here: its own complaint quotes the value, and whoever runs the tool would read it."""
 
@@ -135,12 +134,5 @@ def _result(name: str, reply: Reply) -> Any:
 
 
 def _wait_asked_by(reply: Reply) -> dict[str, float]:
-    """``Retry-After``, in seconds or as a date."""
-    text = reply.headers.get("retry-after", "").strip()
-    if _SECONDS.fullmatch(text):
-        return {RETRY_AFTER: float(text)}
-    try:
-        at = parsedate_to_datetime(text)
-    except (ValueError, OverflowError):
-        return {}
-    return {RETRY_AFTER: max(0.0, (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds())}
+    seconds = seconds_asked(reply.headers.get("retry-after", ""), time.time())
+    return {} if seconds is None else {RETRY_AFTER: seconds}

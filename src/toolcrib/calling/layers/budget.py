@@ -56,7 +56,8 @@ class Budget:
         """What the run that this is called in has spent."""
         with self._lock:
             spent = (current_run() or self._alone).kept_by(self, self._begun)
-            return Spent(spent.calls, spent.tokens, spent.since, self._clock() - spent.since)
+            seconds = self._clock() - spent.since if spent.calls else 0.0
+            return Spent(spent.calls, spent.tokens, spent.since, seconds)
 
     def __call__(self, run: Runner) -> Runner:
         async def within(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
@@ -100,6 +101,8 @@ class Budget:
         left = None
         with self._lock:
             for spent in runs:
+                if not spent.calls:  # somebody may have asked before what was spent
+                    spent.since = self._clock()
                 if calls is not None and spent.calls >= calls:
                     raise _spent("calls", spent.calls, calls)
                 if tokens is not None and spent.tokens >= tokens:

@@ -9,7 +9,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from toolcrib.calling.layers import Layer, has_failed, plain
@@ -49,9 +49,9 @@ def logged(
     if not hasattr(log, "isEnabledFor"):
         raise TypeError(f"logger is a logging.Logger or the name of one, not {logger!r:.60}")
 
-    def shown(value: Any) -> str:
+    def shown(value: Any, schema: Mapping[str, Any] | None = None) -> str:
         try:
-            text = json.dumps(as_json(redact(value)), ensure_ascii=False)
+            text = json.dumps(as_json(redact(without_marked(schema, value))), ensure_ascii=False)
         except Exception:  # a redaction that fails must not show what it should have hidden
             return MASK
         return text if len(text) <= longest else f"{text[:longest]}... ({len(text):,} characters)"
@@ -62,7 +62,7 @@ def logged(
                 return await run(tool, arguments, context)
             facts: dict[str, Any] = {"tool": tool.spec.name, "outcome": "broke", "principal": context.principal}
             if shows_arguments:
-                facts["arguments"] = shown(without_marked(tool.spec.parameters, arguments))
+                facts["arguments"] = shown(arguments, tool.spec.parameters)
             started = clock()
             try:
                 value = await run(tool, arguments, context)
@@ -71,7 +71,7 @@ def logged(
                 else:
                     facts["outcome"] = "done"
                     if results:
-                        facts["result"] = shown(plain(value))
+                        facts["result"] = shown(plain(value), tool.spec.returns)
                 return value
             except ToolcribError as error:
                 facts |= {"outcome": error.code, "error": shown(error.message)}

@@ -23,7 +23,7 @@ from toolcrib.calling.layers import (
     whole,
     with_facts,
 )
-from toolcrib.core.backoff import backoff
+from toolcrib.core.backoff import backoff, seconds_asked
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import (
     RETRY_AFTER,
@@ -64,8 +64,9 @@ def retry(  # noqa: PLR0913 - the last three are for tests
     rate) does none. A call whose items somebody has heard already is not made again.
 
     The wait doubles from ``first_delay`` on, with jitter; it is as long as ``Retry-After`` says if the error knows
-    that. What asks for more than ``longest_delay``, or for more than is left of the time that the caller gave, is not
-    waited for. Without a caller's deadline every attempt has the tool's own.
+    that, or the answer of a service that the tool's exception has, such as httpx's. What asks for more than
+    ``longest_delay``, or for more than is left of the time that the caller gave, is not waited for. Without a caller's
+    deadline every attempt has the tool's own.
     """
     whole(1, attempts=attempts)
     above_zero(first_delay=first_delay, longest_delay=longest_delay)
@@ -126,8 +127,19 @@ def _said_by(failure: _Failure, on: tuple[type[BaseException], ...]) -> tuple[st
     else:
         code, facts = failure.code, dict(failure.facts)
         helps = can_retry(failure) or isinstance(failure.__cause__, on)
+        facts.setdefault(RETRY_AFTER, _asked_by(failure.__cause__))
     asked = facts.get(RETRY_AFTER)
     return code, helps, asked if isinstance(asked, int | float) and asked > 0 else 0.0
+
+
+def _asked_by(error: BaseException | None) -> float | None:
+    """The wait that a service asks for whose answer is why the tool raised ``error``."""
+    try:
+        answer = getattr(error, "response", None)
+        header = (error if answer is None else answer).headers.get("retry-after")  # type: ignore[union-attr]
+        return seconds_asked(header, time.time())
+    except Exception:  # it is somebody else's object, and most have nothing of the kind
+        return None
 
 
 def _given_up(failure: _Failure, attempts: int) -> Any:
