@@ -60,6 +60,40 @@ def test_a_half_jwt_is_no_jwt() -> None:
     assert without_secrets("eyJhbGciOiJub25l eyJhbGciOiJub25l.e30") == "eyJhbGciOiJub25l eyJhbGciOiJub25l.e30"
 
 
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sk-proj-abcdefgh1234567890_ABCD",
+        "sk-ant-api03-abcdefghijk-lmnop",
+        "ghp_" + "a1" * 18,
+        "github_pat_" + "a1_" * 20,
+        "xoxb-123456789012-abcdef",
+        "glpat-abcdefghij1234567890",
+        "AIza" + "Sy-1" * 9,
+        "AKIA" + "ABCD1234" * 2,
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIE+/=\nabc\n-----END RSA PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----\\nMIIE cut",
+    ],
+)
+def test_the_keys_of_providers_are_known_by_their_looks(key: str) -> None:
+    assert without_secrets(f"it answered {key}") == f"it answered {MASK}"
+    assert without_secrets(f"{key}\n").rstrip() == MASK
+    assert without_secrets(f"x{key}") == f"x{key}" or key.startswith("-")
+
+
+def test_what_stands_behind_a_private_key_is_shown() -> None:
+    text = "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY----- was refused"
+    assert without_secrets(text) == f"{MASK} was refused"
+    assert without_secrets('{"key": "-----BEGIN PRIVATE KEY-----\\\\nMIIE", "a": 1}') == f'{{"key": "{MASK}", "a": 1}}'
+
+
+@pytest.mark.parametrize(
+    "text", ["sk-learn-pipeline-for-beginners", "a risk-free-offer-of-the-year-2026", "ghp_", "AKIAs"]
+)
+def test_what_only_begins_like_a_key_is_shown(text: str) -> None:
+    assert without_secrets(text) == text
+
+
 @pytest.mark.parametrize("name", ["social_security_number_of_spouse", "пароль", "größe", "暗号"])
 def test_names_that_a_user_gives_are_masked_whatever_they_are(name: str) -> None:
     assert Redaction([name])({name: "4711", "other": 1}) == {name: MASK, "other": 1}
@@ -69,7 +103,8 @@ def test_names_that_a_user_gives_are_masked_whatever_they_are(name: str) -> None
 @pytest.mark.parametrize(
     "piece",
     ["eyJ", "eyJaaaaaaaa.", "eyJaaaaaaaa.b.", "a", "a-", "a=", "password=", "'password=\"", "\\", '"', "Bearer ",
-     "tcrib_", "http://", "://a:"],
+     "tcrib_", "http://", "://a:", "sk-", "sk-1 ", " sk-a", "ghp_", "xoxb-", "AKIA",
+     "-----BEGIN PRIVATE KEY-----", "-----END"],
 )  # fmt: skip
 def test_long_texts_are_masked_in_time_that_grows_with_them(piece: str) -> None:
     """If it grew with their square, this would not end in time."""

@@ -241,6 +241,18 @@ async def test_a_call_of_no_known_shape_is_answered_under_its_id(registry: ToolR
     assert answer["tool_call_id"] == "c1" and "has no 'name'" in answer["content"]
 
 
+@pytest.mark.parametrize("name", [{}, {"a": 1}, [], 3, None, True], ids=repr)
+async def test_a_name_that_is_no_text_is_answered_under_its_id(registry: ToolRegistry, name: Any) -> None:
+    [chat] = await registry.execute_calls({"tool_calls": [{"id": "c1", "function": {"name": name, "arguments": "{}"}}]})
+    assert chat["tool_call_id"] == "c1" and "has no 'name'" in chat["content"]
+    [item] = await registry.execute_calls([{"type": "function_call", "call_id": "c2", "name": name, "arguments": "{"}])
+    assert item["call_id"] == "c2" and "has no 'name'" in item["output"]
+    [message] = await registry.execute_calls([{"type": "tool_use", "id": "c3", "name": name, "input": {}}])
+    assert message["content"][0]["tool_use_id"] == "c3" and message["content"][0]["is_error"]
+    [turn] = await registry.execute_calls([{"functionCall": {"id": "c4", "name": name, "args": {}}}])
+    assert turn["parts"][0]["functionResponse"]["name"] == "c4", "Gemini takes a text alone"
+
+
 async def test_of_a_conversation_the_last_message_counts(registry: ToolRegistry) -> None:
     asked = chat_message(("c1", "add", '{"a": 1}'))
     messages = [{"role": "user", "content": "Add."}, asked]

@@ -25,8 +25,13 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 _TOKENS = re.compile(
     r"tcrib_[A-Za-z0-9_-]{16,}|(?<=[Bb]earer )[^\s'\"]+|(?<=[Bb]asic )[A-Za-z0-9+/]{8,}=*"
     r"|eyJ[\w-]{8,}+\.[\w-]++\.[\w-]*|(?P<harmless>eyJ[\w-]*+)"
+    r"|(?<![\w-])(?:sk-(?=[\w-]{0,80}[0-9])[\w-]{20,}|gh[opsur]_\w{30,}|github_pat_\w{30,}|xox[abeprs]-[\w-]{10,}"
+    r"|glpat-[\w-]{20,}|AIza[\w-]{30,}|(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Z0-9]))"
+    r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:(?!-----END)[^"'])*+(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?"
 )
-"""What begins like a JWT and is none is read once, not again from each of its letters: time grows with the text."""
+"""Toolcrib's own tokens, what stands behind Bearer and Basic, JWTs, the keys of model and code providers, private keys.
+
+What begins like a JWT and is none is read once, not again from each of its letters: time grows with the text."""
 _SEPARATOR = re.compile(r"""\\{0,3}["']?\s?[=:]\s?""")
 _LONGEST_NAME = 61
 _NAME = re.compile(r"[^\W\d_][\w-]*\Z")

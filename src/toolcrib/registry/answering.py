@@ -109,12 +109,12 @@ class Answering:
                         result = large.shortened(result, tools, context, self._provider.takes)
                     answers[place] = render(call_id, result, asked[0], [])
                 except ToolcribError as error:
-                    name = self._meant(asked[0])
+                    name = self._meant(asked.exported_name)
                     names[place] = name if name in tools else UNKNOWN
-                    answers[place] = render(call_id, self._refused(asked, name, error), asked[0], [])
+                    answers[place] = render(call_id, self._refused(asked, name, error), asked.exported_name, [])
                 except Exception as error:  # noqa: BLE001 - what breaks here costs the other calls no answer
                     _log.error("the call of tool %r broke", asked.exported_name, exc_info=error)
-                    answers[place] = render(call_id, ToolResult.of_error(UNEXPECTED), asked[0], [])
+                    answers[place] = render(call_id, ToolResult.of_error(UNEXPECTED), asked.exported_name, [])
 
         async with asyncio.TaskGroup() as group:
             await work(group, work)
