@@ -20,6 +20,10 @@ NAMES = NameRule(r"A-Za-z0-9_\-", 64)
 MAX_DESCRIPTION = 1024
 
 FORBIDDEN_AT_THE_TOP = ("oneOf", "anyOf", "allOf", "not", "enum")
+BEGUN = "{"
+"""Arguments that the model did not come to."""
+CUT_OFF = ("length", "content_filter")
+"""Why a message stopped in the middle of what it says."""
 _STRICT = {provider: openai_subset(provider) for provider in ("OpenAI", "OpenRouter")}
 
 
@@ -78,6 +82,12 @@ def read_call(call: Mapping[str, Any]) -> Asked:
     if arguments is None:
         arguments = function.get("args")
     return asked(function.get("name"), arguments, call.get("id") or call.get("call_id"))
+
+
+def cut_off(call: Mapping[str, Any]) -> dict[str, Any]:
+    """A call that the model did not finish: no arguments yet are not the empty text of those that need none."""
+    function = plain(call.get("function")) or {}
+    return {**call, "function": {**function, "arguments": function.get("arguments") or BEGUN}}
 
 
 def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss]) -> dict[str, Any]:

@@ -69,7 +69,10 @@ def read_call(call: Mapping[str, Any]) -> Asked:
     """A ``function_call`` item, or a search that is ours to do. Its own id is not the one that its answer names."""
     if call.get("type") == SEARCH_TYPE:
         return asked(SEARCHED, call.get("arguments"), call.get("call_id") or call.get("id"))
-    return asked(call.get("name"), call.get("arguments"), call.get("call_id") or call.get("id"))
+    arguments = call.get("arguments")
+    if call.get("status") == "incomplete":
+        arguments = str(arguments or "")[:-1] or openai.BEGUN
+    return asked(call.get("name"), arguments, call.get("call_id") or call.get("id"))
 
 
 def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss]) -> dict[str, Any]:
