@@ -94,8 +94,8 @@ async def test_a_call_of_openai_chat_that_was_cut_off_does_not_run() -> None:
     ended = chunk({}).model_dump()
     ended["choices"][0]["finish_reason"] = "length"
     said = put_together([chunk(call_piece(0, "c1", "forget", "")), ended, chunk({"content": None})])
-    for given in (said, said.message):
-        [answer] = await ToolRegistry([forget]).execute_calls(given)
+    for message in (said, said.message):
+        [answer] = await ToolRegistry([forget]).execute_calls(message)
         assert answer["tool_call_id"] == "c1" and "not JSON" in answer["content"]
 
 
