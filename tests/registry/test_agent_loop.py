@@ -1,4 +1,8 @@
-"""An agent's builder hands tools to models and answers their calls: what breaks such loops, one by one."""
+"""An agent's builder hands tools to models and answers their calls: what breaks such loops, one by one.
+
+Of the same kind: the loops of frameworks in ``tests/frameworks/test_loops.py``, odd signatures in
+``tests/define/test_odd_signatures.py``, and what type checkers have to catch in ``tests/typing``.
+"""
 
 from __future__ import annotations
 
