@@ -145,8 +145,8 @@ async def test_a_message_of_gemini_in_any_of_its_spellings(registry: ToolRegistr
     assert content.parts is not None
     for part in (content.parts[1], content.parts[1].model_dump(), {"functionCall": {"name": "add", "args": {"a": 1}}}):
         assert await registry.execute_call("gemini", part) == answer["parts"][0]
-    for given in (response.function_calls, [call.model_dump()], [call.model_dump(by_alias=True)], call):
-        assert await registry.execute_calls(given) == [answer], "a call without its part"
+    for bare in (response.function_calls, [call.model_dump()], [call.model_dump(by_alias=True)], call):
+        assert await registry.execute_calls(bare) == [answer], "a call without its part"
     [refused] = await registry.execute_calls([gemini.FunctionCall(name="nothing")])
     assert "no tool is called 'nothing'" in refused["parts"][0]["functionResponse"]["response"]["error"]
 
