@@ -354,6 +354,16 @@ async def forget(everything: bool = True) -> str:
     raise AssertionError("it ran")
 
 
+async def test_a_call_of_gemini_that_goes_on_elsewhere_does_not_run() -> None:
+    call = gemini.FunctionCall(name="forget", will_continue=True)
+    rest = gemini.FunctionCall(partial_args=[gemini.PartialArg(json_path="$.everything", bool_value=False)])
+    said = gemini.Content(role="model", parts=[gemini.Part(function_call=each) for each in (call, rest)])
+    for given in (said, said.model_dump(), said.model_dump(by_alias=True)):
+        [answer] = await ToolRegistry([forget]).execute_calls(given)
+        first, second = (part["functionResponse"]["response"]["error"] for part in answer["parts"])
+        assert "not JSON" in first and "has no 'name'" in second
+
+
 @pytest.mark.parametrize("reason", ["length", "content_filter"])
 @pytest.mark.parametrize("arguments", ["", '{"everything"'])
 async def test_a_call_that_was_cut_off_at_openai_does_not_run(reason: str, arguments: str) -> None:

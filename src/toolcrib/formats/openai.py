@@ -12,7 +12,7 @@ from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.naming import NameRule
 from toolcrib.formats.plain import plain
-from toolcrib.formats.provider import Asked, Loss, asked, failure_of, part_text, spec_from
+from toolcrib.formats.provider import BEGUN, Asked, Loss, asked, failure_of, part_text, spec_from
 from toolcrib.formats.schemas import object_schema
 from toolcrib.formats.strict import openai_subset, strict_schema
 
@@ -20,8 +20,6 @@ NAMES = NameRule(r"A-Za-z0-9_\-", 64)
 MAX_DESCRIPTION = 1024
 
 FORBIDDEN_AT_THE_TOP = ("oneOf", "anyOf", "allOf", "not", "enum")
-BEGUN = "{"
-"""Arguments that the model did not come to."""
 CUT_OFF = ("length", "content_filter")
 """Why a message stopped in the middle of what it says."""
 _STRICT = {provider: openai_subset(provider) for provider in ("OpenAI", "OpenRouter")}

@@ -13,7 +13,7 @@ from toolcrib.core.schema import JsonSchema
 from toolcrib.core.schema_facts import followed, listed_values, named_types
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats import openai
-from toolcrib.formats.provider import IMAGES, Asked, Loss, asked, part_text
+from toolcrib.formats.provider import BEGUN, IMAGES, Asked, Loss, asked, part_text
 
 NAMES = openai.NAMES
 SEARCH_TYPE = "tool_search_call"
@@ -71,7 +71,7 @@ def read_call(call: Mapping[str, Any]) -> Asked:
         return asked(SEARCHED, call.get("arguments"), call.get("call_id") or call.get("id"))
     arguments = call.get("arguments")
     if call.get("status") == "incomplete":
-        arguments = str(arguments or "")[:-1] or openai.BEGUN
+        arguments = BEGUN  # however whole it looks
     return asked(call.get("name"), arguments, call.get("call_id") or call.get("id"))
 
 
