@@ -82,6 +82,23 @@ def test_a_provider_that_gives_every_call_the_same_index() -> None:
     assert [call["id"] for call in put_together(events).message["tool_calls"]] == ["c1", "c2"]
 
 
+@pytest.mark.parametrize("no_id", [None, "", "null"])
+def test_a_piece_without_an_id_goes_on_with_its_call(no_id: str | None) -> None:
+    """Of which Mistral's SDK makes a text of null."""
+    events = [chunk(call_piece(0, "c1", "add", '{"a"')), chunk(call_piece(0, no_id, "", ": 1}"))]
+    [call] = put_together(events).message["tool_calls"]
+    assert (call["id"], call["function"]) == ("c1", {"name": "add", "arguments": '{"a": 1}'})
+
+
+async def test_a_call_of_openai_chat_that_was_cut_off_does_not_run() -> None:
+    ended = chunk({}).model_dump()
+    ended["choices"][0]["finish_reason"] = "length"
+    said = put_together([chunk(call_piece(0, "c1", "forget", "")), ended, chunk({"content": None})])
+    for message in (said, said.message):
+        [answer] = await ToolRegistry([forget]).execute_calls(message)
+        assert answer["tool_call_id"] == "c1" and "not JSON" in answer["content"]
+
+
 def test_of_several_choices_the_first_counts() -> None:
     pieces = [(0, "Let "), (1, "No"), (0, "me "), (1, "."), (0, "see.")]
     said = put_together([chunk({"content": text}, index) for index, text in pieces])

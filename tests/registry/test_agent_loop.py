@@ -1,4 +1,8 @@
-"""An agent's builder hands tools to models and answers their calls: what breaks such loops, one by one."""
+"""An agent's builder hands tools to models and answers their calls: what breaks such loops, one by one.
+
+Of the same kind: the loops of frameworks in ``tests/frameworks/test_loops.py``, odd signatures in
+``tests/define/test_odd_signatures.py``, and what type checkers have to catch in ``tests/typing``.
+"""
 
 from __future__ import annotations
 
@@ -141,6 +145,10 @@ async def test_a_message_of_gemini_in_any_of_its_spellings(registry: ToolRegistr
     assert content.parts is not None
     for part in (content.parts[1], content.parts[1].model_dump(), {"functionCall": {"name": "add", "args": {"a": 1}}}):
         assert await registry.execute_call("gemini", part) == answer["parts"][0]
+    for bare in (response.function_calls, [call.model_dump()], [call.model_dump(by_alias=True)], call):
+        assert await registry.execute_calls(bare) == [answer], "a call without its part"
+    [refused] = await registry.execute_calls([gemini.FunctionCall(name="nothing")])
+    assert "no tool is called 'nothing'" in refused["parts"][0]["functionResponse"]["response"]["error"]
 
 
 async def test_a_message_of_mistral(registry: ToolRegistry) -> None:
@@ -343,6 +351,51 @@ async def test_a_message_leaves_nothing_behind_for_the_garbage_collector(registr
 async def test_a_call_without_an_id_is_answered_all_the_same(registry: ToolRegistry) -> None:
     [answer] = await registry.execute_calls({"tool_calls": [{"function": {"name": "add", "arguments": '{"a": 1}'}}]})
     assert answer == {"role": "tool", "tool_call_id": "", "content": "2"}
+
+
+async def test_calls_without_ids_are_not_taken_for_one(registry: ToolRegistry) -> None:
+    function = mistral.FunctionCall(name="add", arguments='{"a": 1}')
+    for call in (mistral.ToolCall(function=function), {"function": function.model_dump()}):
+        answers = await registry.execute_calls({"tool_calls": [call, call]})
+        assert [each["content"] for each in answers] == ["2", "2"]
+
+
+@tool
+async def forget(everything: bool = True) -> str:
+    """Forget."""
+    raise AssertionError("it ran")
+
+
+async def test_a_call_of_gemini_that_goes_on_elsewhere_does_not_run() -> None:
+    call = gemini.FunctionCall(name="forget", will_continue=True)
+    rest = gemini.FunctionCall(partial_args=[gemini.PartialArg(json_path="$.everything", bool_value=False)])
+    said = gemini.Content(role="model", parts=[gemini.Part(function_call=each) for each in (call, rest)])
+    for given in (said, said.model_dump(), said.model_dump(by_alias=True)):
+        [answer] = await ToolRegistry([forget]).execute_calls(given)
+        first, second = (part["functionResponse"]["response"]["error"] for part in answer["parts"])
+        assert "not JSON" in first and "has no 'name'" in second
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter"])
+@pytest.mark.parametrize("arguments", ["", '{"everything"'])
+async def test_a_call_that_was_cut_off_at_openai_does_not_run(reason: str, arguments: str) -> None:
+    registry = ToolRegistry([add, forget])
+    message = chat_message(("c1", "add", '{"a": 1}'), ("c2", "forget", arguments)).model_dump()
+    choice = {"index": 0, "finish_reason": reason, "message": message}
+    completion = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+    for given in (choice, completion, ChatCompletion.model_validate(completion)):
+        first, second = await registry.execute_calls(given)
+        assert (first["content"], second["tool_call_id"]) == ("2", "c2")
+        assert "not JSON" in second["content"]
+
+
+@pytest.mark.parametrize("arguments", ["", "{}", '{"everything"'])
+async def test_an_incomplete_item_of_openai_does_not_run(arguments: str) -> None:
+    item = ResponseFunctionToolCall(
+        type="function_call", call_id="c1", name="forget", arguments=arguments, status="incomplete"
+    )
+    [answer] = await ToolRegistry([forget]).execute_calls([item])
+    assert answer["call_id"] == "c1" and "not JSON" in answer["output"]
 
 
 @pytest.mark.parametrize(

@@ -221,11 +221,25 @@ def test_little_is_kept_and_nothing_of_tools_that_are_gone() -> None:
 
 PRINTED = """
 from toolcrib import ToolRegistry, tool
+from dataclasses import dataclass
+from pydantic import BaseModel
 from typing import Literal
 import json, sys
 
+class Filter(BaseModel):
+    kinds: set[str] = {"x", "y", "z"}
+    by_place: dict[int, list[frozenset[str]]] = {1: [frozenset({"oslo", "paris", "rome"})]}
+
+@dataclass
+class Page:
+    columns: frozenset[str]
+
 @tool(tags=["b", "a"])
-async def f(z: int, a: Literal["x", "y"] = "x", m: dict[str, int] | None = None, *, k: list[str] = []) -> list[int]:
+async def f(
+    z: int, a: Literal["x", "y"] = "x", m: dict[str, int] | None = None, *, k: list[str] = [],
+    only: set[str] = {"red", "green", "blue"}, where: Filter = Filter(), mixed: set[str | int] = {"b", 1, "a", "c"},
+    page: Page = Page(frozenset({"name", "size", "date"})),
+) -> list[int]:
     "F."
     return {}
 

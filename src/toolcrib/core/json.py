@@ -81,6 +81,28 @@ def as_json(value: Any) -> Any:
     return jsonable
 
 
+def in_order(value: Any, jsonable: Any) -> Any:
+    """``jsonable``, which is ``value`` in JSON, with what was a set in one order: each process has its own."""
+    return _in_order(_PARTS.to_python(value), jsonable)
+
+
+def _in_order(value: Any, jsonable: Any) -> Any:
+    if isinstance(value, set | frozenset) and isinstance(jsonable, list):
+        return _sorted(jsonable)
+    if isinstance(value, list | tuple) and isinstance(jsonable, list) and len(value) == len(jsonable):
+        return list(map(_in_order, value, jsonable))
+    if isinstance(value, dict) and isinstance(jsonable, dict) and len(value) == len(jsonable):
+        return dict(zip(jsonable, map(_in_order, value.values(), jsonable.values()), strict=True))
+    return jsonable
+
+
+def _sorted(items: list[Any]) -> list[Any]:
+    try:
+        return sorted(items)
+    except TypeError:
+        return sorted(items, key=as_text)
+
+
 def _jsonable_of(value: Any) -> Any:
     """``value`` made of the kinds that JSON has, though perhaps with text or numbers that it lacks."""
     try:

@@ -18,6 +18,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 from pydantic_core import PydanticSerializationError
 
 from toolcrib.core.errors import ToolValidationError
+from toolcrib.core.json import in_order
 from toolcrib.core.schema import JsonSchema
 
 _SIMPLE: dict[Any, JsonSchema] = {
@@ -94,7 +95,7 @@ class Generator(GenerateJsonSchema):
     """pydantic's own, without the defaults that a call cannot give: secrets, and what JSON has no word for."""
 
     def encode_default(self, dft: Any) -> Any:
-        encoded = super().encode_default(dft)
+        encoded = in_order(dft, super().encode_default(dft))
         if _HIDDEN_SECRET in json.dumps(encoded):
             raise PydanticSerializationError("a secret")
         return encoded

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from toolcrib.core.errors import ToolValidationError
-from toolcrib.core.json import check_json
+from toolcrib.core.json import check_json, in_order
 from toolcrib.core.positions import ByPosition
 from toolcrib.core.result import ToolResult
 from toolcrib.core.schema import JsonSchema
@@ -97,7 +97,7 @@ def _object_schema(read: Parameters, made: Schemas, descriptions: Mapping[str, s
 def _note_default(schema: JsonSchema, default: Any, annotation: Any, adapter: TypeAdapter[Any] | None) -> None:
     """Only what comes back as it was: a call without the argument is given this."""
     try:
-        jsonable = check_json(to_jsonable_python(default))
+        jsonable = check_json(in_order(default, to_jsonable_python(default)))
         same = _comes_back(default, jsonable, annotation, adapter)
     except (PydanticSerializationError, ValidationError, ValueError):
         return  # the function fills it in by itself; a model cannot be told

@@ -12,7 +12,7 @@ from toolcrib.core.schema import JsonSchema
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.naming import NameRule
 from toolcrib.formats.plain import plain
-from toolcrib.formats.provider import Asked, Loss, asked, error_of, part_text, spec_from
+from toolcrib.formats.provider import BEGUN, Asked, Loss, asked, error_of, part_text, spec_from
 from toolcrib.formats.rewriting import Subset, rewritten, rewritten_output
 
 NAMES = NameRule(r"A-Za-z0-9_.\-", 64, first="A-Za-z_")
@@ -84,7 +84,10 @@ def read_call(call: Mapping[str, Any]) -> Asked:
     """A ``functionCall``, or the part that holds one. Its name stands in for the id that older models leave out."""
     inner = call.get("functionCall", call.get("function_call"))
     body = plain(inner) or (call if inner is None else {})
-    return asked(body.get("name"), body.get("args"), body.get("id") or body.get("name"))
+    arguments = body.get("args")
+    if body.get("willContinue") or body.get("will_continue"):
+        arguments = BEGUN  # Vertex AI streams arguments one by one, if it is asked to: the others are elsewhere
+    return asked(body.get("name"), arguments, body.get("id") or body.get("name"))
 
 
 def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss]) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from toolcrib.formats import anthropic, openai_responses
+from toolcrib.formats import anthropic, openai, openai_responses
 from toolcrib.formats.plain import plain
 from toolcrib.formats.streamed import StreamedMessage
 
-_MAX_WRAPPED = 4
+_MAX_WRAPPED = 5
 """A response holds choices, a choice a message, a message its content."""
 _SPEAKERS = ("assistant", "model")
 """Who a model is in a conversation."""
@@ -41,8 +41,11 @@ def calls_of(message: Any) -> tuple[str, list[Mapping[str, Any]]]:
         if _format_of(body):
             return _calls_among([body])
         if isinstance(listed := body.get("tool_calls"), list | tuple) and listed:
-            return "openai", _mappings(listed)  # whatever they look like: each waits for an answer under its id
-        message, stopped = _inside(body), body.get("stop_reason")
+            calls = _mappings(listed)  # whatever they look like: each waits for an answer under its id
+            if stopped in openai.CUT_OFF and calls:
+                calls[-1] = openai.cut_off(calls[-1])
+            return "openai", calls
+        message, stopped = _inside(body), body.get("finish_reason") or body.get("stop_reason")
     return "", []
 
 
@@ -52,11 +55,10 @@ def _mappings(blocks: Iterable[Any]) -> list[Mapping[str, Any]]:
 
 
 def _inside(body: Mapping[str, Any]) -> Any:
-    """What a response or a message holds: the message, or the list in which its calls are."""
+    """What a response or a message holds: the first choice, the message, or the list in which its calls are."""
     for responses in ("choices", "candidates"):
         if isinstance(listed := body.get(responses), Sequence) and listed and not isinstance(listed, str):
-            first = plain(listed[0]) or {}
-            return first.get("message", first.get("content"))
+            return listed[0]
     for key in ("message", "output", "parts", "content"):
         if body.get(key):
             return body[key]
@@ -81,6 +83,10 @@ def _waiting(calls: list[Mapping[str, Any]], blocks: list[Mapping[str, Any]]) ->
     return [call for call in calls if call.get("call_id") not in answered] if answered else calls
 
 
+_FUNCTION_CALL = frozenset({
+    "id", "name", "args", "partial_args", "partialArgs", "will_continue", "willContinue",
+})  # fmt: skip
+"""What Gemini's ``response.function_calls`` are made of, without the parts that they came in."""
 _BY_TYPE = {"tool_use": "anthropic", "function_call": "openai-responses", "tool_call": "openai"}
 
 
@@ -97,4 +103,6 @@ def _format_of(block: Mapping[str, Any]) -> str:
         return ""
     if block.get("function") is not None:
         return "openai"
-    return "gemini" if block.get("functionCall") is not None or block.get("function_call") is not None else ""
+    if block.get("functionCall") is not None or block.get("function_call") is not None:
+        return "gemini"
+    return "gemini" if "name" in block and block.keys() <= _FUNCTION_CALL else ""

@@ -12,7 +12,7 @@ from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats.naming import NameRule
 from toolcrib.formats.plain import plain
-from toolcrib.formats.provider import Asked, Loss, asked, failure_of, part_text, spec_from
+from toolcrib.formats.provider import BEGUN, Asked, Loss, asked, failure_of, part_text, spec_from
 from toolcrib.formats.schemas import object_schema
 from toolcrib.formats.strict import openai_subset, strict_schema
 
@@ -20,6 +20,8 @@ NAMES = NameRule(r"A-Za-z0-9_\-", 64)
 MAX_DESCRIPTION = 1024
 
 FORBIDDEN_AT_THE_TOP = ("oneOf", "anyOf", "allOf", "not", "enum")
+CUT_OFF = ("length", "content_filter")
+"""Why a message stopped in the middle of what it says."""
 _STRICT = {provider: openai_subset(provider) for provider in ("OpenAI", "OpenRouter")}
 
 
@@ -78,6 +80,12 @@ def read_call(call: Mapping[str, Any]) -> Asked:
     if arguments is None:
         arguments = function.get("args")
     return asked(function.get("name"), arguments, call.get("id") or call.get("call_id"))
+
+
+def cut_off(call: Mapping[str, Any]) -> dict[str, Any]:
+    """A call that the model did not finish: no arguments yet are not the empty text of those that need none."""
+    function = plain(call.get("function")) or {}
+    return {**call, "function": {**function, "arguments": function.get("arguments") or BEGUN}}
 
 
 def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss]) -> dict[str, Any]:

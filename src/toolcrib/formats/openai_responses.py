@@ -13,7 +13,7 @@ from toolcrib.core.schema import JsonSchema
 from toolcrib.core.schema_facts import followed, listed_values, named_types
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats import openai
-from toolcrib.formats.provider import IMAGES, Asked, Loss, asked, part_text
+from toolcrib.formats.provider import BEGUN, IMAGES, Asked, Loss, asked, part_text
 
 NAMES = openai.NAMES
 SEARCH_TYPE = "tool_search_call"
@@ -69,7 +69,10 @@ def read_call(call: Mapping[str, Any]) -> Asked:
     """A ``function_call`` item, or a search that is ours to do. Its own id is not the one that its answer names."""
     if call.get("type") == SEARCH_TYPE:
         return asked(SEARCHED, call.get("arguments"), call.get("call_id") or call.get("id"))
-    return asked(call.get("name"), call.get("arguments"), call.get("call_id") or call.get("id"))
+    arguments = call.get("arguments")
+    if call.get("status") == "incomplete":
+        arguments = BEGUN  # however whole it looks
+    return asked(call.get("name"), arguments, call.get("call_id") or call.get("id"))
 
 
 def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss]) -> dict[str, Any]:

@@ -19,6 +19,10 @@ MOST_CHARACTERS = 4_000_000
 """Of the arguments of one call that a model makes. A long book has a million."""
 IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """The kinds of images that OpenAI and Anthropic take; with any other they refuse the request."""
+BEGUN = "{"
+"""What stands for arguments that are not there yet: it is refused as no JSON."""
+NO_IDS = ("", None, "null")
+"""What stands for the id of a call that has none; Mistral's SDK writes a text of null."""
 _MOST_VALUES = 100_000
 _NOT_FINITE = re.compile("NaN|Infinity")
 

@@ -14,8 +14,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from toolcrib.formats import anthropic
+from toolcrib.formats import anthropic, openai
 from toolcrib.formats.plain import plain
+from toolcrib.formats.provider import NO_IDS
 
 Event = Mapping[str, Any]
 
@@ -130,15 +131,20 @@ class _Chat:
         self._said: dict[str, Any] = {"role": "assistant", "content": None}
         self._calls: list[dict[str, Any]] = []
         self._by_index: dict[Any, dict[str, Any]] = {}
+        self._stopped: Any = None
 
     def add(self, event: Event) -> None:
-        delta = dict(plain(_first(event.get("choices")).get("delta")) or {})
+        choice = _first(event.get("choices"))
+        self._stopped = choice.get("finish_reason") or self._stopped
+        delta = dict(plain(choice.get("delta")) or {})
         for piece in delta.pop("tool_calls", None) or ():
             self._add_call(dict(plain(piece) or {}))
         delta.pop("index", None)
         _grow(self._said, delta)
 
     def _add_call(self, piece: dict[str, Any]) -> None:
+        if piece.get("id") in NO_IDS:
+            piece.pop("id", None)
         call = self._call_of(piece.pop("index", None), piece.get("id"))
         if function := dict(plain(piece.get("function")) or {}):
             if not isinstance(arguments := function.get("arguments"), str | None):
@@ -160,7 +166,12 @@ class _Chat:
     def message(self) -> dict[str, Any]:
         said: dict[str, Any] = _joined(self._said)
         said["content"] = said["content"] or None
-        return said | {"tool_calls": _joined(self._calls)} if self._calls else said
+        if not self._calls:
+            return said
+        calls = _joined(self._calls)
+        if self._stopped in openai.CUT_OFF:
+            calls[-1] = openai.cut_off(calls[-1])
+        return said | {"tool_calls": calls}
 
 
 class _Responses:

@@ -15,7 +15,7 @@ from toolcrib.core.result import ToolResult
 from toolcrib.core.tool import Tool
 from toolcrib.formats import Asked, read_call, tool_called
 from toolcrib.formats.nulls import holds_null, without_nulls
-from toolcrib.formats.provider import arguments_of
+from toolcrib.formats.provider import NO_IDS, arguments_of
 from toolcrib.formats.table import format_named, provider_named
 from toolcrib.registry.large_results import LargeResults
 
@@ -153,7 +153,7 @@ def _ids_given_before(calls: Sequence[Asked]) -> set[int]:
     seen: set[str] = set()
     twice: set[int] = set()
     for place, asked in enumerate(calls):
-        if asked.call_id and asked.call_id != asked.name:
+        if asked.call_id not in NO_IDS and asked.call_id != asked.name:
             if asked.call_id in seen:
                 twice.add(place)
             seen.add(asked.call_id)
