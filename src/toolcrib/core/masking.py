@@ -27,7 +27,7 @@ _TOKENS = re.compile(
     r"|eyJ[\w-]{8,}+\.[\w-]++\.[\w-]*|(?P<harmless>eyJ[\w-]*+)"
     r"|(?<![\w-])(?:sk-(?=[\w-]{0,80}[0-9])[\w-]{20,}|gh[opsur]_\w{30,}|github_pat_\w{30,}|xox[abeprs]-[\w-]{10,}"
     r"|glpat-[\w-]{20,}|AIza[\w-]{30,}|(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Z0-9]))"
-    r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:(?!-----END)[^"'])*+(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?"
+    r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:(?!-----END)[^\"'])*+(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?"
 )
 """Toolcrib's own tokens, what stands behind Bearer and Basic, JWTs, the keys of model and code providers, private keys.
 
