@@ -165,6 +165,20 @@ def media(data: bytes, name: str = "") -> Image | Audio | File:
     return File(data, _known(_FILES, data) or "application/octet-stream", name)
 
 
+def part_of(data: bytes, media_type: str | None, name: str = "") -> Part:
+    """Bytes as what their media type says they are, or else their first bytes."""
+    kind, _, _ = (media_type or "").partition("/")
+    if not media_type:
+        return media(data, name)
+    if kind == "image":
+        return Image(data, media_type)
+    return Audio(data, media_type) if kind == "audio" else File(data, media_type, name)
+
+
+def part_of_base64(text: str, media_type: str | None, name: str = "") -> Part:
+    return part_of(base64.b64decode(text), media_type, name)
+
+
 def told_media(value: Any) -> Any:
     """Bytes and pictures, and those in a list, as what they are: nobody who reads them as JSON could tell."""
     if isinstance(value, list | tuple):

@@ -11,7 +11,8 @@ import json
 import math
 import re
 from collections import Counter, deque
-from collections.abc import ItemsView, Iterable, KeysView, Mapping, Sequence, Set, ValuesView
+from collections.abc import ItemsView, Iterable, KeysView, Mapping, Sequence, ValuesView
+from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -103,14 +104,12 @@ def _jsonable_of_parts(value: Any) -> Any:
 
 
 def _with_base64(value: Any) -> Any:
-    """Bytes, and those in what holds some, as the base64 that everybody reads. Pydantic's has the alphabet of addresses,
-    of which most readers lose the two characters that differ without a word.
-    """
+    """Bytes, wherever they are in it, as the base64 that everybody reads: pydantic's has the alphabet of addresses."""
     if isinstance(value, bytes | bytearray | memoryview):
         return base64.b64encode(bytes(value)).decode()
     if isinstance(value, Mapping):
         return {key: _with_base64(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | Set | deque):
+    if isinstance(value, list | tuple | AbstractSet | deque):
         return [_with_base64(item) for item in value]
     if is_dataclass(value) and not isinstance(value, type) and not hasattr(value, "__pydantic_serializer__"):
         return {field.name: _with_base64(getattr(value, field.name)) for field in fields(value)}
