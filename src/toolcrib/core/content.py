@@ -109,7 +109,14 @@ _IMAGES = {
     b"GIF87a": "image/gif",
     b"GIF89a": "image/gif",
 }
-_AUDIO = {b"ID3": "audio/mpeg", b"\xff\xfb": "audio/mpeg", b"OggS": "audio/ogg", b"fLaC": "audio/flac"}
+_AUDIO = {
+    b"ID3": "audio/mpeg",
+    b"\xff\xfb": "audio/mpeg",
+    b"\xff\xf3": "audio/mpeg",
+    b"\xff\xf2": "audio/mpeg",
+    b"OggS": "audio/ogg",
+    b"fLaC": "audio/flac",
+}
 _FILES = {b"%PDF-": "application/pdf", b"PK\x03\x04": "application/zip", b"\x1f\x8b": "application/gzip"}
 
 
