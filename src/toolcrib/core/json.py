@@ -12,8 +12,8 @@ import math
 import re
 from collections import Counter, deque
 from collections.abc import ItemsView, Iterable, KeysView, Mapping, Sequence, ValuesView
-from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
+from types import NoneType
 from typing import Any
 from urllib.parse import unquote
 
@@ -105,15 +105,22 @@ def _jsonable_of_parts(value: Any) -> Any:
 
 def _with_base64(value: Any) -> Any:
     """Bytes, wherever they are in it, as the base64 that everybody reads: pydantic's has the alphabet of addresses."""
-    if isinstance(value, bytes | bytearray | memoryview):
+    if type(value) in _HOLD_NONE:
+        return value
+    if isinstance(value, _BYTES):
         return base64.b64encode(bytes(value)).decode()
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {key: _with_base64(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | AbstractSet | deque):
+    if isinstance(value, _LISTS):
         return [_with_base64(item) for item in value]
     if is_dataclass(value) and not isinstance(value, type) and not hasattr(value, "__pydantic_serializer__"):
         return {field.name: _with_base64(getattr(value, field.name)) for field in fields(value)}
     return value
+
+
+_HOLD_NONE = frozenset({str, int, float, bool, NoneType})
+_BYTES = (bytes, bytearray, memoryview)
+_LISTS = (list, tuple, set, frozenset, deque)
 
 
 def _unknown(value: Any) -> Any:
