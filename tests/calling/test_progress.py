@@ -124,7 +124,7 @@ def test_a_tool_sees_the_deadline_of_its_call() -> None:
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), 10**400, True, "5", [5]])
 async def test_a_deadline_that_is_none_is_refused_wherever_it_is_given(seconds: Any) -> None:
     result = await ToolRegistry([made(numbers, "thread")]).execute("counted", {"n": 1}, timeout_seconds=seconds)
-    assert result.error_code == "invalid_arguments"
+    assert result.error_code == "invalid_arguments" and result.metadata["tool"] == "counted"
     assert str(result.error).startswith("timeout_seconds must be a number of seconds above 0, not ")
     with pytest.raises(InvalidArgumentsError, match="timeout_seconds must be a number of seconds above 0"):
         ToolContext(timeout_seconds=seconds)

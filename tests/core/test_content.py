@@ -56,6 +56,7 @@ def test_the_parts_of_what_a_tool_returns(value: Any, parts: list[Any]) -> None:
         (b"RIFF\0\0\0\0WEBPVP8 ", Image, "image/webp"),
         (b"RIFF\0\0\0\0WAVEfmt ", Audio, "audio/wav"),
         (b"ID3\x04", Audio, "audio/mpeg"),
+        (b"\xff\xf3\x84\xc4", Audio, "audio/mpeg"),
         (b"OggS\0", Audio, "audio/ogg"),
         (b"%PDF-1.7", File, "application/pdf"),
         (b"PK\x03\x04", File, "application/zip"),

@@ -1,7 +1,8 @@
 """What counts as JSON, equality, and references: one home for all of them."""
 
 import re
-from collections import ChainMap
+from collections import ChainMap, deque
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -110,7 +111,7 @@ def test_a_model_keeps_its_shape_if_its_bytes_are_no_text() -> None:
     image = {"type": "image", "media_type": "image/png", "data": "/w=="}
     assert as_json(Chart(title="Sales", png=b"text")) == {"title": "Sales", "png": "text", "shown": image}
     told = as_json({"charts": [Chart(title="Sales", png=b"\xff")]})
-    assert told == {"charts": [{"title": "Sales", "png": "_w==", "shown": image}]}
+    assert told == {"charts": [{"title": "Sales", "png": "/w==", "shown": image}]}
 
 
 def test_any_value_becomes_json() -> None:
@@ -119,7 +120,7 @@ def test_any_value_becomes_json() -> None:
     value = {"inf": float("-inf"), "says": "NaN", "raw": b"\xff", "half": "\ud800", "kind": int, "set": {1}}
     told = as_json({**value, 1: (2,)})
     assert told == {
-        "inf": "-Infinity", "says": "NaN", "raw": "_w==", "half": "?", "kind": "<class 'int'>", "set": [1], "1": [2],
+        "inf": "-Infinity", "says": "NaN", "raw": "/w==", "half": "?", "kind": "<class 'int'>", "set": [1], "1": [2],
     }  # fmt: skip
     assert as_json(loop) == "[[...]]"
     assert as_json({"odd": Unshown(), "n": 1}) == {"odd": "<Unshown that cannot be shown>", "n": 1}
@@ -127,10 +128,24 @@ def test_any_value_becomes_json() -> None:
     assert check_json(told) is told
 
 
+@dataclass
+class Sound:
+    wave: bytes
+    shown: Image
+
+
+def test_bytes_are_base64_that_everybody_reads_wherever_they_are() -> None:
+    image = {"type": "image", "media_type": "image/png", "data": "+/8="}
+    raw = b"\xfb\xff"
+    assert as_json(Sound(raw, Image(raw))) == {"wave": "+/8=", "shown": image}
+    assert as_json({"a": [{"b": (raw, bytearray(raw), memoryview(raw))}]}) == {"a": [{"b": ["+/8="] * 3}]}
+    assert as_json(deque([{raw}])) == [["+/8="]]
+
+
 def test_what_is_like_a_mapping_or_a_list_is_told_as_one() -> None:
     numbers = {"a": 1, "b": b"\xff"}
-    told = {"a": 1, "b": "_w=="}
+    told = {"a": 1, "b": "/w=="}
     assert as_json(MappingProxyType(numbers)) == as_json(ChainMap(numbers)) == told
     views = [numbers.keys(), numbers.values(), numbers.items()]
-    assert as_json(views) == [["a", "b"], [1, "_w=="], [["a", 1], ["b", "_w=="]]]
+    assert as_json(views) == [["a", "b"], [1, "/w=="], [["a", 1], ["b", "/w=="]]]
     assert as_json({"range": range(1, 4)}) == {"range": [1, 2, 3]}

@@ -106,3 +106,19 @@ def test_the_blocks_of_each_provider() -> None:
     assert [block["type"] for block in blocks["mcp"]["content"]] == [
         "text", "image", "resource", "audio", "resource_link",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("blank", ["", " \n"])
+def test_a_blank_text_beside_an_image_does_not_cost_the_request(blank: str) -> None:
+    """Anthropic refuses a request in which a text is blank."""
+    answer = render_result("anthropic", "c", ToolResult(True, [blank, Image(DATA), Text(blank)]))
+    assert [block["type"] for block in answer["content"]] == ["image"]
+
+
+@pytest.mark.parametrize("speaker", ["openai-responses", "anthropic", "gemini"])
+@pytest.mark.parametrize("part", [Image(b""), File(b"", "application/pdf", "a.pdf")])
+def test_what_is_empty_is_no_image_and_no_file(speaker: str, part: Any) -> None:
+    losses: list[Loss] = []
+    told = json.dumps(render_result(speaker, "c", ToolResult(True, part), name="t", losses=losses))
+    assert part.media_type in told and losses
+    assert not any(block in told for block in ("input_image", "input_file", '"source"', "inlineData"))

@@ -173,6 +173,7 @@ class Calls:
     ) -> ToolResult:
         """What the caller of a tool is told whose call cannot be made; those who are told of calls hear of it."""
         result = ToolResult.of_error(error)
+        result.metadata["tool"] = name
         observing = Observing(self.observers, name, given, context) if self.observers else None
         self._tell(observing, name, tool, 0.0, result)
         return result

@@ -109,7 +109,14 @@ _IMAGES = {
     b"GIF87a": "image/gif",
     b"GIF89a": "image/gif",
 }
-_AUDIO = {b"ID3": "audio/mpeg", b"\xff\xfb": "audio/mpeg", b"OggS": "audio/ogg", b"fLaC": "audio/flac"}
+_AUDIO = {
+    b"ID3": "audio/mpeg",
+    b"\xff\xfb": "audio/mpeg",
+    b"\xff\xf3": "audio/mpeg",
+    b"\xff\xf2": "audio/mpeg",
+    b"OggS": "audio/ogg",
+    b"fLaC": "audio/flac",
+}
 _FILES = {b"%PDF-": "application/pdf", b"PK\x03\x04": "application/zip", b"\x1f\x8b": "application/gzip"}
 
 
@@ -163,6 +170,20 @@ def media(data: bytes, name: str = "") -> Image | Audio | File:
     if kind := _known(_AUDIO, data):
         return Audio(data, kind)
     return File(data, _known(_FILES, data) or "application/octet-stream", name)
+
+
+def part_of(data: bytes, media_type: str | None, name: str = "") -> Part:
+    """Bytes as what their media type says they are, or else their first bytes."""
+    kind, _, _ = (media_type or "").partition("/")
+    if not media_type:
+        return media(data, name)
+    if kind == "image":
+        return Image(data, media_type)
+    return Audio(data, media_type) if kind == "audio" else File(data, media_type, name)
+
+
+def part_of_base64(text: str, media_type: str | None, name: str = "") -> Part:
+    return part_of(base64.b64decode(text), media_type, name)
 
 
 def told_media(value: Any) -> Any:

@@ -6,11 +6,14 @@ the narrowest of them, MongoDB's BSON: 100 levels, and whole numbers of 34 digit
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import ItemsView, Iterable, KeysView, Mapping, Sequence, ValuesView
+from dataclasses import fields, is_dataclass
+from types import NoneType
 from typing import Any
 from urllib.parse import unquote
 
@@ -71,13 +74,16 @@ def as_json(value: Any) -> Any:
 
     Bytes become base64, numbers that JSON lacks their names, and what is of no kind that JSON knows its ``repr``.
     """
-    jsonable = _jsonable_of(value)
     try:
-        text = json.dumps(jsonable, ensure_ascii=False)
-    except (ValueError, RecursionError):
-        return _described(value)
+        text, jsonable = json.dumps(value, ensure_ascii=False), to_jsonable_python(value)
+    except Exception:  # noqa: BLE001 - it holds more than JSON, or a stranger's object that may raise anything
+        jsonable = _jsonable_of(value)
+        try:
+            text = json.dumps(jsonable, ensure_ascii=False)
+        except (ValueError, RecursionError):
+            return _described(value)
     if _ODD_NUMBER.search(text) or not is_unicode(text):
-        return json.loads(encodable(text), parse_constant=str)
+        return json.loads(encodable(json.dumps(jsonable, ensure_ascii=False)), parse_constant=str)
     return jsonable
 
 
@@ -106,7 +112,7 @@ def _sorted(items: list[Any]) -> list[Any]:
 def _jsonable_of(value: Any) -> Any:
     """``value`` made of the kinds that JSON has, though perhaps with text or numbers that it lacks."""
     try:
-        return to_jsonable_python(value, bytes_mode="base64", fallback=_unknown)
+        return to_jsonable_python(_with_base64(value), bytes_mode="base64", fallback=_unknown)
     except Exception:  # noqa: BLE001 - a stranger's object may raise anything when it is looked at
         return _jsonable_of_parts(value)
 
@@ -114,16 +120,37 @@ def _jsonable_of(value: Any) -> Any:
 def _jsonable_of_parts(value: Any) -> Any:
     """As above, without the serializers of models, which take bytes for text unless they are configured otherwise."""
     try:
-        return to_jsonable_python(_PARTS.to_python(value), bytes_mode="base64", fallback=_unknown)
+        return to_jsonable_python(_with_base64(_PARTS.to_python(value)), bytes_mode="base64", fallback=_unknown)
     except Exception:  # noqa: BLE001 - as above
         return _described(value)
+
+
+def _with_base64(value: Any) -> Any:
+    """Bytes, wherever they are in it, as the base64 that everybody reads: pydantic's has the alphabet of addresses."""
+    if type(value) in _HOLD_NONE:
+        return value
+    if isinstance(value, _BYTES):
+        return base64.b64encode(bytes(value)).decode()
+    if isinstance(value, dict):
+        return {key: _with_base64(item) for key, item in value.items()}
+    if isinstance(value, _LISTS):
+        return [_with_base64(item) for item in value]
+    if is_dataclass(value) and not isinstance(value, type) and not hasattr(value, "__pydantic_serializer__"):
+        return {field.name: _with_base64(getattr(value, field.name)) for field in fields(value)}
+    return value
+
+
+_HOLD_NONE = frozenset({str, int, float, bool, NoneType})
+_BYTES = (bytes, bytearray, memoryview)
+_LISTS = (list, tuple, set, frozenset, deque)
 
 
 def _unknown(value: Any) -> Any:
     """What stands for a value of no kind that JSON knows: what a mapping, a view of one or a range holds; its repr."""
     if isinstance(value, Mapping):
-        return dict(value)
-    return list(value) if isinstance(value, KeysView | ValuesView | ItemsView | range) else _described(value)
+        return _with_base64(dict(value))
+    listed = isinstance(value, KeysView | ValuesView | ItemsView | range)
+    return _with_base64(list(value)) if listed else _described(value)
 
 
 def _described(value: Any) -> str:

@@ -148,16 +148,17 @@ def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss
         content = [{"type": "tool_reference", "tool_name": NAMES.apply(spec.name)} for spec in parts[0].tools]
         return {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": False}
     if any(map(takes, parts)):
-        content = [_block(part, name, losses) for part in parts]
+        blocks = [_block(part, name, losses) for part in parts]
+        content = [block for block in blocks if block.get("text", "?").strip()]  # a blank text is refused
     else:
         content = "\n".join(part_text(part, name, losses, "Anthropic") for part in parts)
     return {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": not result.success}
 
 
 def takes(part: Part) -> bool:
-    return (isinstance(part, Image) and part.media_type in IMAGES) or (
-        isinstance(part, File) and part.media_type == _PDF
-    )
+    if isinstance(part, Image):
+        return part.media_type in IMAGES and part.data != b""
+    return isinstance(part, File) and part.media_type == _PDF and part.data != b""
 
 
 def _block(part: Part, name: str, losses: list[Loss]) -> dict[str, Any]:

@@ -110,7 +110,7 @@ def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss
 
 
 def takes(part: Part) -> bool:
-    return isinstance(part, Image | Audio | File) and part.media_type in _MEDIA
+    return isinstance(part, Image | Audio | File) and part.media_type in _MEDIA and part.data != b""
 
 
 def together(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:

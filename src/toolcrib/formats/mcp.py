@@ -9,9 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
-from toolcrib.core.content import Audio, File, Image, Json, Link, Part, ToolReferences, base64_of, parts_of
+from toolcrib.core.content import (
+    Audio,
+    File,
+    Image,
+    Json,
+    Link,
+    Part,
+    ToolReferences,
+    base64_of,
+    part_of_base64,
+    parts_of,
+)
 from toolcrib.core.content import Text as TextPart
 from toolcrib.core.json import as_json, as_text, copied, write_json
 from toolcrib.core.result import ToolResult
@@ -156,6 +167,25 @@ def _block(part: Part) -> dict[str, Any]:
             return _text(as_text(value))
         case ToolReferences():
             return _text(as_text(part.text))
+
+
+def read_block(block: Mapping[str, Any]) -> Any:
+    """What a block of an answer holds, a text or a part; the block itself if it cannot be read."""
+    match block:
+        case {"type": "text", "text": str(text)} | {"type": "resource", "resource": {"text": str(text)}}:
+            return text
+        case {"type": "resource_link", "uri": str(url)}:
+            return Link(url, block.get("title") or block.get("name") or "", block.get("mimeType") or "")
+        case {"type": "image" | "audio", "data": str(data), "mimeType": str(media_type)}:
+            name = ""
+        case {"type": "resource", "resource": {"blob": str(data), "uri": str(uri)} as resource}:
+            media_type, name = resource.get("mimeType"), unquote(uri.rpartition("/")[2])
+        case _:
+            return block
+    try:
+        return part_of_base64(data, media_type, name)
+    except ValueError:
+        return block
 
 
 def together(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:

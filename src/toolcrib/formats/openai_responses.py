@@ -88,9 +88,9 @@ def render_result(call_id: str, result: ToolResult, name: str, losses: list[Loss
 
 
 def takes(part: Part) -> bool:
-    return (isinstance(part, Image) and part.media_type in IMAGES) or (
-        isinstance(part, File) and _DOCUMENTS.fullmatch(part.media_type) is not None
-    )
+    if isinstance(part, Image):
+        return part.media_type in IMAGES and part.data != b""
+    return isinstance(part, File) and _DOCUMENTS.fullmatch(part.media_type) is not None and part.data != b""
 
 
 def _search_output(call_id: str, result: ToolResult, losses: list[Loss]) -> dict[str, Any]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
 
-from toolcrib.core.content import Audio, File, Image, Link, Part, media
+from toolcrib.core.content import Link, Part, part_of_base64
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import InvalidArgumentsError, ToolValidationError
 from toolcrib.core.result import ToolResult
@@ -64,20 +63,6 @@ def refused(name: str, framework: str, reason: str) -> ToolValidationError:
 def wrong_arguments(name: str, error: ValidationError) -> InvalidArgumentsError:
     """What their own check says beyond the schema, in our words."""
     return InvalidArgumentsError.of(complaints(error, name), tool=name)
-
-
-def part_of(data: bytes, media_type: str | None, name: str = "") -> Part:
-    """Bytes as what their media type says they are, or else their first bytes."""
-    kind, _, _ = (media_type or "").partition("/")
-    if not media_type:
-        return media(data, name)
-    if kind == "image":
-        return Image(data, media_type)
-    return Audio(data, media_type) if kind == "audio" else File(data, media_type, name)
-
-
-def part_of_base64(text: str, media_type: str | None, name: str = "") -> Part:
-    return part_of(base64.b64decode(text), media_type, name)
 
 
 def part_of_url(url: str, name: str = "") -> Part:

@@ -15,7 +15,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, Field, ValidationError
 
 from toolcrib.calling.sync import run_sync
-from toolcrib.core.content import Audio, File, Image, Part, base64_of
+from toolcrib.core.content import Audio, File, Image, Part, base64_of, part_of_base64
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import ToolFailedError
 from toolcrib.core.json import as_json, as_text
@@ -28,7 +28,6 @@ from toolcrib.formats.schemas import object_schema
 from toolcrib.frameworks.adopted import (
     adopted,
     is_no_tool,
-    part_of_base64,
     part_of_url,
     refused,
     taken_back,

@@ -14,7 +14,7 @@ from llama_index.core.workflow import Context, Event
 from pydantic import BaseModel, PydanticUserError, create_model
 
 from toolcrib.calling.sync import run_sync
-from toolcrib.core.content import SIMPLE, Audio, File, Image, Part
+from toolcrib.core.content import SIMPLE, Audio, File, Image, Part, part_of
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import ToolFailedError
 from toolcrib.core.json import as_json
@@ -24,7 +24,7 @@ from toolcrib.core.schema import JsonSchema
 from toolcrib.core.tool import Tool
 from toolcrib.formats.openai import text_of
 from toolcrib.formats.provider import part_text
-from toolcrib.frameworks.adopted import adopted, is_no_tool, part_of, part_of_url, refused, taken_back
+from toolcrib.frameworks.adopted import adopted, is_no_tool, part_of_url, refused, taken_back
 from toolcrib.frameworks.offer import Offer, failure_text, media_of
 
 _NAME = "LlamaIndex"

@@ -18,7 +18,7 @@ from agents.tool_context import ToolContext as TheirContext
 from agents.usage import Usage
 from pydantic import ValidationError
 
-from toolcrib.core.content import File, Image, Part, base64_of
+from toolcrib.core.content import File, Image, Part, base64_of, part_of_base64
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import InvalidArgumentsError, ToolcribError, ToolFailedError
 from toolcrib.core.json import copied
@@ -31,7 +31,6 @@ from toolcrib.formats.provider import Asked, arguments_of, part_text
 from toolcrib.frameworks.adopted import (
     adopted,
     is_no_tool,
-    part_of_base64,
     part_of_url,
     refused,
     taken_back,

@@ -38,7 +38,7 @@ from pydantic_ai.usage import RunUsage
 from pydantic_core import SchemaValidator, core_schema
 
 from toolcrib.calling.sync import run_sync
-from toolcrib.core.content import Audio, File, Image, Link, Part
+from toolcrib.core.content import Audio, File, Image, Link, Part, part_of
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import ApprovalRequiredError, InvalidArgumentsError, ToolFailedError, ToolValidationError
 from toolcrib.core.json import as_json
@@ -47,7 +47,7 @@ from toolcrib.core.result import ToolResult
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.tool import Tool
 from toolcrib.formats.provider import part_text
-from toolcrib.frameworks.adopted import adopted, is_no_tool, part_of, refused, taken_back, wrong_arguments
+from toolcrib.frameworks.adopted import adopted, is_no_tool, refused, taken_back, wrong_arguments
 from toolcrib.frameworks.offer import Offer, failure_text, media_of
 
 _NAME = "pydantic-ai"

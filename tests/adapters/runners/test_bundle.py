@@ -65,6 +65,10 @@ async def test_plain_text_is_a_result_of_a_program(bench: Bench) -> None:
     assert await bench.program('#!/bin/sh\necho hello > "$2"\n').execute({}) == "hello\n"
 
 
+async def test_an_image_is_a_result_of_a_program(bench: Bench) -> None:
+    assert await bench.program("#!/bin/sh\nprintf '\\211PNG' > \"$2\"\n").execute({}) == b"\x89PNG"
+
+
 async def test_credentials_reach_a_python_bundle_in_its_data(bench: Bench) -> None:
     tool = bench.python("return self.data['default_tool_usage_credentials']", credentials={"api_key": "k3y"})
     assert await tool.execute({}) == {"api_key": "k3y"}

@@ -15,7 +15,7 @@ from tests.support.clocks import Clock
 from tests.support.receiver import Answer, Received, Receiver, receiving
 from tests.support.waiting import PATIENCE
 
-from toolcrib import Tool, ToolContext, ToolRegistry, ToolSpec
+from toolcrib import Audio, File, Image, Tool, ToolContext, ToolRegistry, ToolSpec
 from toolcrib.adapters.http import HttpCaller
 from toolcrib.adapters.runners.bound import bound_tool
 from toolcrib.adapters.runners.http_service import HttpServiceRunner
@@ -93,6 +93,9 @@ async def test_the_output_schema_holds(receiver: Receiver, caller: HttpCaller) -
         ((201, {}, b'"x"'), "x"),
         ((204, {}, b""), None),
         ((200, {"Content-Type": "text/plain; charset=utf-8"}, b"sunny"), "sunny"),
+        ((200, {"Content-Type": "image/png"}, b"\x89PNG"), Image(b"\x89PNG")),
+        ((200, {"Content-Type": "Audio/Wav; rate=8000"}, b"1"), Audio(b"1")),
+        ((200, {"Content-Type": "application/pdf"}, b"%PDF-"), File(b"%PDF-", "application/pdf")),
     ],
 )
 async def test_answers(receiver: Receiver, caller: HttpCaller, answer: Answer, result: Any) -> None:
@@ -106,7 +109,7 @@ async def test_answers(receiver: Receiver, caller: HttpCaller, answer: Answer, r
         ((500, {}, b"out of order"), "status 500: out of order"),
         ((404, {}, b""), "status 404"),
         ((302, {"Location": "http://127.0.0.1:1/internal"}, b""), "redirects to 'http://127.0.0.1:1/internal'"),
-        ((200, {"Content-Type": "image/png"}, b"\x89PNG"), "not JSON"),
+        ((200, {"Content-Type": "application/zip"}, b"\x89PNG"), "not JSON"),
         ((200, {}, b"[" * 9000), "not JSON"),
         ((200, {}, b"x" * 20_000), "more than 10,000 bytes"),
     ],

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.support.processes import Program, accepts, free_port, wait_for
 
-from toolcrib import Tool, ToolSpec
+from toolcrib import Audio, File, Image, Link, Tool, ToolSpec
 from toolcrib.adapters.http import HttpCaller
 from toolcrib.adapters.runners.bound import bound_tool
 from toolcrib.adapters.runners.mcp_server import McpRunner
@@ -19,7 +19,12 @@ from toolcrib.settings import Settings
 
 SERVER = """
 import asyncio, sys
-from mcp.server.mcpserver import MCPServer
+from typing import Any
+from mcp.server.mcpserver import Audio, Image, MCPServer
+from mcp.types import (
+    BlobResourceContents, CallToolResult, EmbeddedResource, ImageContent, ResourceLink, TextContent,
+    TextResourceContents,
+)
 
 server = MCPServer("workshop")
 
@@ -32,6 +37,34 @@ def add(a: int, b: int) -> dict[str, int]:
 def shout(text: str) -> str:
     "Shout."
     return text.upper()
+
+PNG = b"\\x89PNG\\r\\n\\x1a\\n"
+
+@server.tool(structured_output=False)
+def chart() -> Image:
+    "A chart."
+    return Image(data=PNG, format="png")
+
+@server.tool(structured_output=False)
+def charts() -> list[Any]:
+    "A chart with words."
+    blob = BlobResourceContents(uri="file:///a%20b.pdf", mime_type="application/pdf", blob="JVBERi0=")
+    return [
+        "The chart:",
+        Image(data=PNG, format="png"),
+        Audio(data=b"RIFF", format="wav"),
+        EmbeddedResource(type="resource", resource=blob),
+        EmbeddedResource(type="resource", resource=TextResourceContents(uri="x:y", text="notes")),
+        ResourceLink(type="resource_link", uri="https://example.org/", name="there"),
+        ImageContent(type="image", data="a", mime_type="image/png"),
+    ]
+
+@server.tool()
+def sales() -> CallToolResult:
+    "Numbers and their chart."
+    image = ImageContent(type="image", data="iVBORw0KGgo=", mime_type="image/png")
+    text = TextContent(type="text", text='{"sum": 5}')
+    return CallToolResult(content=[text, image], structured_content={"sum": 5})
 
 @server.tool()
 def fail() -> str:
@@ -85,6 +118,22 @@ def remote(caller: HttpCaller, binding: str, name: str = "add", **fields: Any) -
 async def test_a_tool_over_http(caller: HttpCaller, server_url: str) -> None:
     assert await remote(caller, server_url).execute({"a": 2, "b": 3}) == {"sum": 5}
     assert await remote(caller, f"{server_url}#shout", name="local-name").execute({"text": "é"}) == "É"
+
+
+async def test_images_audio_files_and_links_are_what_they_are(caller: HttpCaller, server_url: str) -> None:
+    chart = Image(b"\x89PNG\r\n\x1a\n")
+    assert await remote(caller, server_url, "chart").execute({}) == chart
+    *parts, broken = await remote(caller, server_url, "charts").execute({})
+    audio, pdf = Audio(b"RIFF"), File(b"%PDF-", "application/pdf", "a b.pdf")
+    assert parts == ["The chart:", chart, audio, pdf, "notes", Link("https://example.org/", "there")]
+    assert broken == {"type": "image", "data": "a", "mimeType": "image/png"}
+
+
+async def test_an_image_beside_structured_content_is_not_lost_unless_a_schema_asks_for_that_alone(
+    caller: HttpCaller, server_url: str
+) -> None:
+    assert await remote(caller, server_url, "sales").execute({}) == ['{"sum": 5}', Image(b"\x89PNG\r\n\x1a\n")]
+    assert await remote(caller, server_url, "sales", returns={"type": "object"}).execute({}) == {"sum": 5}
 
 
 async def test_failures_are_told(caller: HttpCaller, server_url: str) -> None:

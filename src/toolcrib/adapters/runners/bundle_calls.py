@@ -114,7 +114,11 @@ def program_answer(name: str, ended: Ended) -> Any:
     try:
         return _read(name, ended.output)
     except ValueError:
-        return ended.output.decode(errors="replace")
+        pass
+    try:
+        return ended.output.decode()
+    except UnicodeDecodeError:
+        return ended.output
 
 
 def _read(name: str, said: bytes) -> Any:

@@ -28,6 +28,7 @@ from typing import Any
 from toolcrib.adapters.http import DEFAULT_MAX_BYTES, HttpCaller, Reply
 from toolcrib.adapters.runners.bound import BoundRunner, Credentials, check_values, open_credentials, trace_to_send
 from toolcrib.core.backoff import seconds_asked
+from toolcrib.core.content import part_of
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import RETRY_AFTER, MissingConfigError, ToolFailedError
 from toolcrib.core.tool import Tool
@@ -44,6 +45,7 @@ _OURS = frozenset(
 _NAME = re.compile(r"[0-9A-Za-z!#$%&'*+.^_`|~-]+")
 _PASSING = frozenset({429, 502, 503, 504})
 """What a service answers that may answer otherwise in a moment."""
+_MEDIA = re.compile("(image|audio)/.+|application/pdf")
 _VALUE = re.compile("(?:[!-~](?:[ -~]*[!-~])?)?")
 """What HTTP refuses is refused here: its own complaint quotes the value, and whoever runs the tool would read it."""
 
@@ -121,12 +123,14 @@ def _result(name: str, reply: Reply) -> Any:
         raise error
     if not reply.body:
         return None
-    is_text = reply.headers.get("content-type", "").strip().lower().startswith("text/")
+    media_type = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if _MEDIA.fullmatch(media_type):
+        return part_of(reply.body, media_type)
     try:
         check_values(name, reply.body)
         return reply.json()
     except (ToolFailedError, ValueError) as error:
-        if is_text:
+        if media_type.startswith("text/"):
             return reply.body.decode(errors="replace")
         if isinstance(error, ToolFailedError):
             raise

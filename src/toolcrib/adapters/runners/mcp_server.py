@@ -17,10 +17,12 @@ from toolcrib.adapters.http import DEFAULT_MAX_BYTES, HttpCaller, Reply
 from toolcrib.adapters.runners.bound import BoundRunner, Credentials, check_values, open_credentials, trace_to_send
 from toolcrib.adapters.runners.http_service import credential_headers
 from toolcrib.core.addresses import is_url
+from toolcrib.core.content import Audio, File, Image
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import DeniedError, MissingDependencyError, ToolcribError, ToolFailedError
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
+from toolcrib.formats.mcp import read_block
 
 try:
     import httpx2
@@ -60,7 +62,7 @@ class McpRunner(BoundRunner):
                     answer = await client.call_tool(spec.binding.mcp_tool or spec.name, arguments)
             except (MCPError, OSError, httpx2.HTTPError, ExceptionGroup) as error:
                 raise _failure(spec.name, error) from None
-        return _value(spec.name, answer)
+        return _value(spec, answer)
 
     @contextlib.asynccontextmanager
     async def _client(self, spec: ToolSpec, headers: Mapping[str, str], seconds: float) -> AsyncIterator[Client]:
@@ -128,15 +130,16 @@ async def _unjudged(name: str, result: CallToolResult) -> None:
     """
 
 
-def _value(name: str, answer: CallToolResult) -> Any:
+def _value(spec: ToolSpec, answer: CallToolResult) -> Any:
+    """What its schema is about, or else all of its content."""
     texts = [part.text for part in answer.content if isinstance(part, TextContent)]
     if answer.is_error:
-        raise ToolFailedError(name, "; ".join(texts) or "its MCP server reported an error")
-    if answer.structured_content is not None:
+        raise ToolFailedError(spec.name, "; ".join(texts) or "its MCP server reported an error")
+    parts = [read_block(part.model_dump(mode="json", by_alias=True, exclude_none=True)) for part in answer.content]
+    holds_media = any(isinstance(part, Image | Audio | File) for part in parts)
+    if answer.structured_content is not None and (spec.returns or not holds_media):
         return answer.structured_content
-    if len(texts) == len(answer.content) == 1:
-        return texts[0]
-    return [part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in answer.content]
+    return parts[0] if len(parts) == 1 else parts
 
 
 def _failure(name: str, error: BaseException) -> BaseException:
