@@ -13,18 +13,20 @@ from agents.tool_context import ToolContext as AgentsContext
 from llama_index.core.tools.calling import acall_tool
 from pydantic_ai import (
     Agent,
+    BinaryContent,
     ModelMessage,
     ModelResponse,
     RunContext,
     RunUsage,
     TextPart,
     ToolCallPart,
+    ToolReturnPart,
     UnexpectedModelBehavior,
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
-from toolcrib import ExportError, ToolContext, ToolRegistry, tool
+from toolcrib import ExportError, Image, Link, ToolContext, ToolRegistry, tool
 
 
 @tool
@@ -110,6 +112,36 @@ async def test_a_toolset_of_pydantic_ai_lives() -> None:
     assert toolset.id == "crib"
     await Agent(FunctionModel(model), toolsets=[toolset]).run("Go.")
     assert seen == [["learn"], ["learn", "add"], ["learn", "add"]]
+
+
+async def test_pydantic_ai_gets_one_part_as_it_is_and_several_as_a_list() -> None:
+    registry = ToolRegistry()
+    image, link = Image(b"\x89PNG"), Link("https://example.com")
+
+    @registry.register
+    def picture() -> Image:
+        """A picture."""
+        return image
+
+    @registry.register
+    def page() -> Link:
+        """A page."""
+        return link
+
+    @registry.register
+    def both() -> list[Any]:
+        """Both."""
+        return ["Look:", image]
+
+    done = await Agent(TestModel(), toolsets=[registry.to_pydantic_ai()]).run("Go.")
+    told = {
+        part.tool_name: part.content
+        for message in done.all_messages()
+        for part in message.parts
+        if isinstance(part, ToolReturnPart)
+    }
+    binary = BinaryContent(image.data, media_type="image/png")
+    assert told == {"picture": binary, "page": "https://example.com", "both": ["Look:", binary]}
 
 
 async def test_progress_where_no_run_of_pydantic_ai_can_hear_it() -> None:
