@@ -68,7 +68,7 @@ def framework_of(thing: object) -> str | None:
 
 
 def tools_of(thing: Any) -> Tool | list[Tool]:
-    """The tool that ``thing`` stands for, whoever's it is; of a toolset, or an object with ``@tool`` methods, a list."""
+    """The tool that ``thing`` stands for, whoever's it is; of a toolset or an object with ``@tool`` methods a list."""
     if (name := framework_of(thing)) is None:
         return as_tools(thing)
     tools: list[Tool] = framework(name).adopt([thing])
