@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from agents.strict_schema import ensure_strict_json_schema
 from agents.tool_context import ToolContext as AgentsContext
+from llama_index.core.base.llms.types import AudioBlock, DocumentBlock, ImageBlock
 from llama_index.core.tools.calling import acall_tool
 from pydantic_ai import (
     Agent,
@@ -26,7 +27,7 @@ from pydantic_ai import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
-from toolcrib import ExportError, Image, Link, ToolContext, ToolRegistry, tool
+from toolcrib import Audio, ExportError, File, Image, Link, ToolContext, ToolRegistry, tool
 
 
 @tool
@@ -88,6 +89,31 @@ async def test_llama_index_takes_one_argument_by_its_name_alone() -> None:
     wrong = await acall_tool(made, {"town": "Oslo"})
     assert wrong.is_error and "'town'" in wrong.content
     assert made(city="Oslo").content == "rain in Oslo"
+
+
+@pytest.mark.parametrize(("media_type", "format"), [("audio/wav", "wav"), ("audio/mpeg", "mp3")])
+async def test_llama_index_gets_audio_under_its_names_of_formats(media_type: str, format: str) -> None:
+    @tool
+    async def speak() -> Audio:
+        """Speak."""
+        return Audio(b"said", media_type)
+
+    [made] = ToolRegistry([speak]).to_llama_index()
+    [block] = (await acall_tool(made, {})).blocks
+    assert isinstance(block, AudioBlock)
+    assert (block.resolve_audio().read(), block.format) == (b"said", format)
+
+
+async def test_llama_index_gets_bytes_that_could_be_base64_as_they_are() -> None:
+    @tool
+    async def look() -> list[Any]:
+        """Look."""
+        return [Image(b"AAAA"), File(b"said", "text/plain", "said.txt")]
+
+    [made] = ToolRegistry([look]).to_llama_index()
+    image, file = (await acall_tool(made, {})).blocks
+    assert isinstance(image, ImageBlock) and isinstance(file, DocumentBlock)
+    assert (image.resolve_image().read(), file.resolve_document().read()) == (b"AAAA", b"said")
 
 
 async def test_a_toolset_of_pydantic_ai_lives() -> None:
