@@ -322,6 +322,26 @@ async def test_langchain(registry: ToolRegistry, tmp_path: Path) -> None:
             await structured.ainvoke({"path": str(tmp_path / "nothing.txt")})
 
 
+async def test_a_failure_and_a_deadline_are_said_once() -> None:
+    async def sleep(long: bool) -> None:
+        await asyncio.sleep(10 if long else 0)
+        raise RuntimeError("boom")
+
+    builder = create_tool().name("sleep").description("d").category("utility")
+    schema = {"type": "object", "properties": {"long": {"type": "boolean", "description": "l"}}}
+    tool = builder.schema(schema).implement(sleep).timeout_seconds(0.05).build()
+    registry = ToolRegistry()
+    registry.register(tool)
+    for run in (tool.execute, tool.to_langchain_tool().ainvoke, registry.to_langchain_tools()[0].ainvoke):
+        with pytest.raises(ToolExecutionError) as deadline:
+            await run({"long": True})
+        assert str(deadline.value) == "tool 'sleep' passed its deadline of 0.05 s; it was stopped"
+        with pytest.raises(ToolExecutionError) as failure:
+            await run({"long": False})
+        assert str(failure.value) == "tool 'sleep' failed: RuntimeError: boom"
+        assert failure.value.reason == "RuntimeError: boom"
+
+
 def test_events() -> None:
     registry, heard = ToolRegistry(), list[Any]()
     first, second = simple("a-tool"), simple("a-tool", path="string")

@@ -128,8 +128,12 @@ async def test_a_deadline_and_cancellation(framework: str, make: Make) -> None:
     assert ended == ["wait", "wait"]
 
 
-@pytest.mark.parametrize("framework", ["langchain", "llama_index"])
-async def test_a_plain_function_has_a_thread_and_the_honest_answer_of_one(framework: str) -> None:
+def in_combined_toolsets(function: Callable[..., Any]) -> Any:
+    return CombinedToolset([CombinedToolset([pydantic_ai.FunctionToolset([function]).prefixed("a").renamed({})])])
+
+
+@pytest.mark.parametrize("make", [*MAKERS.values(), in_combined_toolsets])
+async def test_a_plain_function_has_a_thread_and_the_honest_answer_of_one(make: Make) -> None:
     leave = threading.Event()
 
     def block() -> str:
@@ -137,12 +141,13 @@ async def test_a_plain_function_has_a_thread_and_the_honest_answer_of_one(framew
         leave.wait()
         return "late"
 
-    registry = ToolRegistry()
-    added(registry, framework, MAKERS[framework](block))
-    result = await registry.execute("block", timeout_seconds=0.05)
+    registry = ToolRegistry([make(block)])
+    [name] = registry.names()
+    result = await registry.execute(name, timeout_seconds=0.05)
     leave.set()
     assert result.error_code == "timeout"
     assert result.metadata["still_running"]
+    assert str(result.error).endswith("its thread is still running")
 
 
 async def test_all_are_added_or_none(framework: str, make: Make) -> None:
@@ -403,6 +408,33 @@ async def test_langchain_tools_of_one_text() -> None:
     registry = ToolRegistry([old])
     [parameter] = registry.get("echo").spec.parameters["properties"]
     assert (await registry.execute("echo", {parameter: "hi"})).data == "<hi>"
+
+
+async def test_functions_that_pydantic_ai_has_decorated_and_its_toolsets_are_registered_too() -> None:
+    toolset = pydantic_ai.FunctionToolset[Any]()
+
+    @toolset.tool
+    async def greet(ctx: pydantic_ai.RunContext[Any], loud: bool = False) -> str:
+        """Greet the user."""
+        return f"Hello {ctx.deps}{'!' * loud}"
+
+    @toolset.tool_plain
+    def double(number: int) -> int:
+        """Double a number."""
+        return 2 * number
+
+    registry = ToolRegistry([greet, double])
+    assert list(registry.get("greet").spec.parameters["properties"]) == ["loud"]
+    assert (await registry.execute("greet", {"loud": True})).data == "Hello None!"
+    assert (await registry.execute("double", {"number": 2})).data == 4
+    named = ToolRegistry()
+    named.add_pydantic_ai([greet], deps="Ada")
+    assert (await named.execute("greet")).data == "Hello Ada"
+    both = ToolRegistry().register(toolset)
+    assert [each.name for each in both] == ["greet", "double"]
+    assert [each.name for each in ToolRegistry([toolset.filtered(lambda ctx, each: each.name == "double")])] == [
+        "double"
+    ]
 
 
 async def test_pydantic_ai_toolsets_contexts_and_retries() -> None:

@@ -10,21 +10,24 @@ from typing import Any
 import pytest
 from agents.strict_schema import ensure_strict_json_schema
 from agents.tool_context import ToolContext as AgentsContext
+from llama_index.core.base.llms.types import AudioBlock, DocumentBlock, ImageBlock
 from llama_index.core.tools.calling import acall_tool
 from pydantic_ai import (
     Agent,
+    BinaryContent,
     ModelMessage,
     ModelResponse,
     RunContext,
     RunUsage,
     TextPart,
     ToolCallPart,
+    ToolReturnPart,
     UnexpectedModelBehavior,
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
-from toolcrib import ExportError, ToolContext, ToolRegistry, tool
+from toolcrib import Audio, ExportError, File, Image, Link, ToolContext, ToolRegistry, tool
 
 
 @tool
@@ -88,6 +91,31 @@ async def test_llama_index_takes_one_argument_by_its_name_alone() -> None:
     assert made(city="Oslo").content == "rain in Oslo"
 
 
+@pytest.mark.parametrize(("media_type", "format"), [("audio/wav", "wav"), ("audio/mpeg", "mp3")])
+async def test_llama_index_gets_audio_under_its_names_of_formats(media_type: str, format: str) -> None:
+    @tool
+    async def speak() -> Audio:
+        """Speak."""
+        return Audio(b"said", media_type)
+
+    [made] = ToolRegistry([speak]).to_llama_index()
+    [block] = (await acall_tool(made, {})).blocks
+    assert isinstance(block, AudioBlock)
+    assert (block.resolve_audio().read(), block.format) == (b"said", format)
+
+
+async def test_llama_index_gets_bytes_that_could_be_base64_as_they_are() -> None:
+    @tool
+    async def look() -> list[Any]:
+        """Look."""
+        return [Image(b"AAAA"), File(b"said", "text/plain", "said.txt")]
+
+    [made] = ToolRegistry([look]).to_llama_index()
+    image, file = (await acall_tool(made, {})).blocks
+    assert isinstance(image, ImageBlock) and isinstance(file, DocumentBlock)
+    assert (image.resolve_image().read(), file.resolve_document().read()) == (b"AAAA", b"said")
+
+
 async def test_a_toolset_of_pydantic_ai_lives() -> None:
     registry = ToolRegistry()
 
@@ -110,6 +138,36 @@ async def test_a_toolset_of_pydantic_ai_lives() -> None:
     assert toolset.id == "crib"
     await Agent(FunctionModel(model), toolsets=[toolset]).run("Go.")
     assert seen == [["learn"], ["learn", "add"], ["learn", "add"]]
+
+
+async def test_pydantic_ai_gets_one_part_as_it_is_and_several_as_a_list() -> None:
+    registry = ToolRegistry()
+    image, link = Image(b"\x89PNG"), Link("https://example.com")
+
+    @registry.register
+    def picture() -> Image:
+        """A picture."""
+        return image
+
+    @registry.register
+    def page() -> Link:
+        """A page."""
+        return link
+
+    @registry.register
+    def both() -> list[Any]:
+        """Both."""
+        return ["Look:", image]
+
+    done = await Agent(TestModel(), toolsets=[registry.to_pydantic_ai()]).run("Go.")
+    told = {
+        part.tool_name: part.content
+        for message in done.all_messages()
+        for part in message.parts
+        if isinstance(part, ToolReturnPart)
+    }
+    binary = BinaryContent(image.data, media_type="image/png")
+    assert told == {"picture": binary, "page": "https://example.com", "both": ["Look:", binary]}
 
 
 async def test_progress_where_no_run_of_pydantic_ai_can_hear_it() -> None:

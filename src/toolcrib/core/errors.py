@@ -287,6 +287,7 @@ class ToolTimeoutError(ToolcribError, TimeoutError):
         self.name = name
         self.seconds = seconds
         self.still_running = still_running
+        self.ended_after = ended_after
 
 
 class ToolFailedError(ToolcribError):

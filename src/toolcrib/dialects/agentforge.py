@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from toolcrib.core.context import NO_CONTEXT, ToolContext
 from toolcrib.core.errors import (
@@ -67,6 +67,14 @@ _SEMVER = re.compile(
 class ToolExecutionError(ToolFailedError):
     """The input was right, but the tool failed or passed its deadline; ``__cause__`` is what happened."""
 
+    @classmethod
+    def of(cls, name: str, message: str) -> Self:
+        """What the core says, in these words. Which tool it was is said once."""
+        error = cls(name, message.removeprefix(f"tool {name!r} failed: "))
+        if repr(name) in message:
+            error.args = (message,)
+        return error
+
 
 class _InvalidInputError(InvalidArgumentsError, ToolValidationError):
     """Wrong input is a ToolValidationError in these words, and an InvalidArgumentsError in the core's."""
@@ -107,8 +115,7 @@ class Tool(CoreTool):
         except ToolcribError as error:
             if isinstance(error, InvalidArgumentsError) and error.tool == self.name:
                 raise _InvalidInputError(error.message, tool=error.tool, argument=error.argument) from error
-            reason = error.reason if isinstance(error, ToolFailedError) else error.message
-            raise ToolExecutionError(self.name, reason) from error.__cause__ or error
+            raise ToolExecutionError.of(self.name, error.message) from error.__cause__ or error
 
     def to_langchain_tool(self, execute: Execute | None = None) -> StructuredTool:
         """LangChain's StructuredTool. Needs the extra ``langchain``. ``execute`` runs it in another way than here."""
@@ -123,7 +130,7 @@ class Tool(CoreTool):
                 raise _InvalidInputError(
                     result.error or "", tool=self.name, argument=result.metadata.get("argument", "")
                 )
-            raise ToolExecutionError(self.name, result.error or "it gave no reason")
+            raise ToolExecutionError.of(self.name, result.error or "it gave no reason")
 
         return run
 

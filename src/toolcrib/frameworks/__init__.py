@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from types import FunctionType, ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.core.errors import MissingDependencyError
 from toolcrib.core.tool import Tool
 from toolcrib.define import as_tools, only_tool
+from toolcrib.frameworks.adopted import takes_run_context
 from toolcrib.frameworks.offer import Execute, Offer, offers, text_told
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ _KINDS = {
     ("langchain_core", "BaseTool"): "langchain",
     ("llama_index", "BaseTool"): "llama_index",
     ("agents", "FunctionTool"): "openai_agents",
+    ("pydantic_ai", "AbstractToolset"): "pydantic_ai",
     ("pydantic_ai", "Tool"): "pydantic_ai",
 }
 """The package that a class is from, and its name."""
@@ -50,9 +52,14 @@ def framework(name: str) -> ModuleType:
 
 
 def framework_of(thing: object) -> str | None:
-    """The framework that ``thing`` is a tool of, told by the name of its class alone; None if of none."""
+    """The framework that ``thing`` is a tool of, told by the name of its class alone; None if of none.
+
+    The decorators of pydantic-ai leave a function as it is: it is one of theirs if it takes their context.
+    """
     kind = type(thing)
-    if kind is FunctionType or kind is Tool:
+    if kind is FunctionType or kind is MethodType:
+        return "pydantic_ai" if takes_run_context(thing) else None
+    if kind is Tool:
         return None
     for each in kind.__mro__:
         if name := _KINDS.get((each.__module__.partition(".")[0], each.__name__)):
@@ -61,11 +68,11 @@ def framework_of(thing: object) -> str | None:
 
 
 def tools_of(thing: Any) -> Tool | list[Tool]:
-    """The tool that ``thing`` stands for, whoever's it is; of an object with ``@tool`` methods a list of them."""
+    """The tool that ``thing`` stands for, whoever's it is; of a toolset or an object with ``@tool`` methods a list."""
     if (name := framework_of(thing)) is None:
         return as_tools(thing)
     tools: list[Tool] = framework(name).adopt([thing])
-    return tools[0]
+    return tools if hasattr(thing, "get_tools") else tools[0]
 
 
 def tool_of(thing: Any) -> Tool:

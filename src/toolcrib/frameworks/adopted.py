@@ -2,35 +2,63 @@
 
 from __future__ import annotations
 
+<<<<<<< HEAD
+=======
+import base64
+import inspect
+import sys
+>>>>>>> y-frames
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from types import FunctionType
+from typing import Any, get_origin
 
 from pydantic import ValidationError
 
 from toolcrib.core.content import Link, Part, part_of_base64
 from toolcrib.core.context import ToolContext
-from toolcrib.core.errors import InvalidArgumentsError, ToolValidationError
+from toolcrib.core.errors import InvalidArgumentsError, ToolTimeoutError, ToolValidationError
 from toolcrib.core.result import ToolResult
-from toolcrib.core.tool import Tool
+from toolcrib.core.tool import Runner, Tool
 from toolcrib.define.decoding import complaints
 from toolcrib.define.function import running, ways_to_run
+from toolcrib.define.hints import type_hints
 from toolcrib.formats.provider import spec_from
 from toolcrib.frameworks.offer import Offer
 
 
 def adopted(
-    name: object, description: str | None, parameters: Mapping[str, Any], call: Callable[..., Any], **fields: Any
+    name: object,
+    description: str | None,
+    parameters: Mapping[str, Any],
+    call: Callable[..., Any],
+    *,
+    in_their_thread: bool = False,
+    **fields: Any,
 ) -> Tool:
     """A tool that runs ``call(arguments, context)``, sync or async.
 
+    ``in_their_thread`` says that what it waits for is a plain function, which its framework has put into a thread.
     ToolValidationError says what of the others' tool cannot be one here.
     """
     if not (description or "").strip():
         raise ToolValidationError(f"tool {name!r} has no description; a model needs one to know when to call it")
     given = {"name": name, "description": description}
     spec = spec_from(given, parameters, **ways_to_run(call), **fields)
-    return running(spec, call, context_parameter="context", decode=_whole)
+    tool = running(spec, call, context_parameter="context", decode=_whole)
+    if in_their_thread:
+        tool.runner = partial(_leaving_a_thread, tool.runner)
+    return tool
+
+
+async def _leaving_a_thread(run: Runner, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
+    try:
+        return await run(tool, arguments, context)
+    except ToolTimeoutError as error:
+        if error.ended_after or error.name != tool.name:
+            raise
+        raise ToolTimeoutError(error.name, error.seconds, still_running=True) from None
 
 
 def taken_back(offer: Offer, name: str, **fields: Any) -> Tool:
@@ -50,6 +78,19 @@ def taken_back(offer: Offer, name: str, **fields: Any) -> Tool:
 
 def _whole(arguments: dict[str, Any]) -> dict[str, Any]:
     return {"arguments": arguments}
+
+
+def takes_run_context(function: Any) -> bool:
+    """Whether pydantic-ai would give the function its RunContext, as the first argument."""
+    if "pydantic_ai" not in sys.modules or not isinstance(getattr(function, "__func__", function), FunctionType):
+        return False
+    signature = inspect.signature(function)
+    first = next(iter(signature.parameters.values()), None)
+    hint = None if first is None else first.annotation
+    if isinstance(hint, str) and first is not None and "RunContext" in hint:
+        hint = type_hints(function, signature, function.__name__)[first.name]
+    kind = get_origin(hint) or hint
+    return getattr(kind, "__name__", "") == "RunContext" and getattr(kind, "__module__", "").startswith("pydantic_ai.")
 
 
 def is_no_tool(thing: object, framework: str, way_out: str = "") -> ToolValidationError:

@@ -14,7 +14,11 @@ from llama_index.core.workflow import Context, Event
 from pydantic import BaseModel, PydanticUserError, create_model
 
 from toolcrib.calling.sync import run_sync
+<<<<<<< HEAD
 from toolcrib.core.content import SIMPLE, Audio, File, Image, Part, part_of
+=======
+from toolcrib.core.content import SIMPLE, Audio, File, Image, Part, base64_of
+>>>>>>> y-frames
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import ToolFailedError
 from toolcrib.core.json import as_json
@@ -115,12 +119,18 @@ def _output(offer: Offer, arguments: dict[str, Any], result: ToolResult) -> Tool
 def _block(part: Part, name: str) -> ContentBlock:
     match part:
         case Image(data, media_type):
-            return ImageBlock(image=data, image_mimetype=media_type)
+            return ImageBlock(image=_encoded(data), image_mimetype=media_type)
         case Audio(data, media_type):
-            return AudioBlock(audio=data, format=media_type.partition("/")[2])
+            kind = media_type.partition("/")[2]  # audio/mpeg is mp3 for it and for its models
+            return AudioBlock(audio=_encoded(data), format="mp3" if kind == "mpeg" else kind)
         case File(data, media_type, filename):
-            return DocumentBlock(data=data, document_mimetype=media_type, title=filename or None)
+            return DocumentBlock(data=_encoded(data), document_mimetype=media_type, title=filename or None)
     return TextBlock(text=part_text(part, name, [], _NAME))
+
+
+def _encoded(data: bytes) -> bytes:
+    """A block takes bytes that could be base64 for base64."""
+    return base64_of(data).encode()
 
 
 async def _write(context: Context[Any], tool: str, event: ToolEvent) -> None:

@@ -26,6 +26,7 @@ from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.schema import JsonSchema
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
+from toolcrib.define.callables import is_async_callable
 from toolcrib.formats.openai import text_of
 from toolcrib.formats.provider import Asked, arguments_of, part_text
 from toolcrib.frameworks.adopted import (
@@ -155,8 +156,19 @@ def _adopted(given: Any, run_context: Any) -> Tool:
             raise InvalidArgumentsError(f"the arguments of tool {name!r} are not what it takes", tool=name) from error
 
     return adopted(
-        name, given.description, given.params_json_schema, call, timeout_seconds=given.timeout_seconds, **asks
+        name,
+        given.description,
+        given.params_json_schema,
+        call,
+        in_their_thread=_is_of_plain_function(given),
+        timeout_seconds=given.timeout_seconds,
+        **asks,
     )
+
+
+def _is_of_plain_function(tool: FunctionTool) -> bool:
+    function = getattr(tool, "__wrapped__", None)
+    return function is not None and not is_async_callable(function)
 
 
 def _offer_of(tool: FunctionTool) -> Offer | None:

@@ -47,7 +47,14 @@ from toolcrib.core.result import ToolResult
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.tool import Tool
 from toolcrib.formats.provider import part_text
-from toolcrib.frameworks.adopted import adopted, is_no_tool, refused, taken_back, wrong_arguments
+from toolcrib.frameworks.adopted import (
+    adopted,
+    is_no_tool,
+    refused,
+    taken_back,
+    takes_run_context,
+    wrong_arguments,
+)
 from toolcrib.frameworks.offer import Offer, failure_text, media_of
 
 _NAME = "pydantic-ai"
@@ -125,8 +132,8 @@ async def _emit(ctx: RunContext[Any], event: ToolEvent) -> None:
 
 
 def _content(result: ToolResult, name: str) -> Any:
-    parts = media_of(result)
-    return [_given(part, name) for part in parts] if parts else as_json(result.data)
+    parts = [_given(part, name) for part in media_of(result)]
+    return parts[0] if len(parts) == 1 else parts or as_json(result.data)
 
 
 def _given(part: Part, name: str) -> Any:
@@ -145,7 +152,7 @@ def adopt(things: Iterable[Any], deps: Any = None) -> list[Tool]:
     for each in things:
         if isinstance(each, AbstractToolset):
             toolsets.append(each)
-        elif isinstance(each, TheirTool):
+        elif isinstance(each, TheirTool) or takes_run_context(each):
             tools.append(each)
         else:
             raise is_no_tool(each, _NAME, "give its Tool(function), or a toolset")
@@ -162,7 +169,7 @@ def _adopted(toolset: AbstractToolset[Any], deps: Any) -> list[Tool]:
     toolset.apply(_refuse_if_open)
     asks = _asks_for_approval(toolset)
     tools = run_sync(_tools(toolset, deps)).values()
-    return [_tool(toolset, each.tool_def, deps, asks or each.tool_def.kind == "unapproved") for each in tools]
+    return [_tool(toolset, each, deps, asks or each.tool_def.kind == "unapproved") for each in tools]
 
 
 def _refuse_if_open(toolset: AbstractToolset[Any]) -> None:
@@ -193,7 +200,8 @@ async def _in_a_step(toolset: AbstractToolset[Any], ctx: RunContext[Any]) -> Asy
         yield await there.for_run_step(ctx)
 
 
-def _tool(toolset: AbstractToolset[Any], definition: ToolDefinition, deps: Any, asks: bool) -> Tool:
+def _tool(toolset: AbstractToolset[Any], offered: ToolsetTool[Any], deps: Any, asks: bool) -> Tool:
+    definition = offered.tool_def
     name = definition.name
     if definition.kind == "external":
         raise refused(name, _NAME, _ELSEWHERE)
@@ -229,9 +237,16 @@ def _tool(toolset: AbstractToolset[Any], definition: ToolDefinition, deps: Any, 
         definition.description,
         definition.parameters_json_schema,
         call,
+        in_their_thread=_is_of_plain_function(offered),
         timeout_seconds=definition.timeout,
         safety_level=SafetyLevel.DANGEROUS if asks else None,
     )
+
+
+def _is_of_plain_function(tool: ToolsetTool[Any]) -> bool:
+    while isinstance(source := getattr(tool, "source_tool", None), ToolsetTool):  # of a CombinedToolset
+        tool = source
+    return not getattr(tool, "is_async", True)
 
 
 def _context(deps: Any, name: str | None = None, call_id: str = "", *, approved: bool = False) -> RunContext[Any]:

@@ -91,9 +91,12 @@ class Frameworks:
         return self._adopt("langchain", tools)
 
     def add_pydantic_ai(
-        self, tools: AbstractToolset[Any] | Iterable[PydanticTool[Any] | AbstractToolset[Any]], *, deps: Any = None
+        self,
+        tools: AbstractToolset[Any] | Iterable[PydanticTool[Any] | AbstractToolset[Any] | Callable[..., Any]],
+        *,
+        deps: Any = None,
     ) -> list[Tool]:
-        """Add the tools of a pydantic-ai toolset as they are now, or its ``Tool`` objects.
+        """Add the tools of a pydantic-ai toolset as they are now, its ``Tool`` objects, or functions with a RunContext.
 
         A tool that takes a RunContext gets one with ``deps`` and the call's id; it has no model and no history.
         """

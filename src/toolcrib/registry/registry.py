@@ -111,7 +111,8 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
         """Add a tool: a Tool, a function, a BaseTool class or instance. Raises ToolExistsError for a taken name.
 
         Of an object with ``@tool`` methods all of them are added, or none, and the answer is the list of them. A tool
-        of LangChain, LlamaIndex, pydantic-ai or OpenAI's Agents SDK is taken as by ``add_langchain`` and its siblings.
+        of LangChain, LlamaIndex, pydantic-ai or OpenAI's Agents SDK is taken as by ``add_langchain`` and its siblings,
+        and so is a toolset of pydantic-ai: the answer is the list of its tools.
         """
         found = tools_of(thing)
         self._add(found if isinstance(found, list) else [found])
