@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-=======
-import base64
 import inspect
 import sys
->>>>>>> y-frames
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial

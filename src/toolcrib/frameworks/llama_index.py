@@ -14,11 +14,7 @@ from llama_index.core.workflow import Context, Event
 from pydantic import BaseModel, PydanticUserError, create_model
 
 from toolcrib.calling.sync import run_sync
-<<<<<<< HEAD
-from toolcrib.core.content import SIMPLE, Audio, File, Image, Part, part_of
-=======
-from toolcrib.core.content import SIMPLE, Audio, File, Image, Part, base64_of
->>>>>>> y-frames
+from toolcrib.core.content import SIMPLE, Audio, File, Image, Part, base64_of, part_of
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import ToolFailedError
 from toolcrib.core.json import as_json
