@@ -21,8 +21,9 @@ def find_registries(reference: str, folder: Path | None = None) -> list[ToolRegi
     Modules and files are looked for in ``folder`` too, which stays on the path: a tool may import when it runs.
     Raises ToolValidationError if it cannot be imported or holds no tools.
     """
-    name, _, attribute = reference.partition(":") if not Path(reference).exists() else (reference, "", "")
-    module = _imported(name, folder or Path.cwd())
+    folder = folder or Path.cwd()
+    name, _, attribute = reference.partition(":") if not (folder / reference).exists() else (reference, "", "")
+    module = _imported(name, folder)
     if attribute:
         return [_registry_of(_attribute(module, name, attribute), reference)]
     registries = [each for each in _distinct(vars(module).values()) if isinstance(each, ToolRegistry)]
