@@ -377,6 +377,35 @@ async def test_a_decorator_stands_below_tool() -> None:
         ToolRegistry([Bad()])
 
 
+@pytest.mark.parametrize(
+    "above",
+    [
+        property,
+        functools.cached_property,
+        functools.cache,
+        functools.partialmethod,
+        functools.singledispatchmethod,
+        lambda made: staticmethod(logged(made)),
+    ],
+)
+def test_nothing_above_tool_hides_it(above: Any) -> None:
+    class Shown:
+        @tool
+        def one(self) -> int:
+            """One."""
+            return 1
+
+        @above
+        @tool
+        def other(self, number: int = 1) -> int:
+            """Another."""
+            return number
+
+    for refused in (lambda: ToolRegistry([Shown()]), lambda: tool(name="other")(vars(Shown)["other"])):
+        with pytest.raises(ToolValidationError, match="a decorator stands above @tool of 'other'"):
+            refused()
+
+
 def test_a_static_method_that_cannot_be_known_is_refused_with_its_object() -> None:
     class Odd:
         @staticmethod

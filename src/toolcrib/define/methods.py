@@ -110,6 +110,8 @@ def has_tool_methods(kind: type) -> bool:
 def _is_tool_method(found: Any) -> bool:
     if isinstance(found, staticmethod | classmethod):
         found = found.__func__
-    if inspect.isfunction(found):
+    if isinstance(found, Tool):
+        return bool(class_name_of(found.function))
+    if inspect.isroutine(found) or isinstance(found, property):
         refuse_around_tool(found)
-    return isinstance(found, Tool) and bool(class_name_of(found.function))
+    return False
