@@ -293,11 +293,13 @@ class Spot:
 async def test_a_method_may_return_its_own_class() -> None:
     assert Spot.moved.spec.returns == {}
     assert (await Spot(1).moved.execute({"by": 2})).x == 3
-    with pytest.raises(ToolValidationError, match=r"the type of 'other' in tool 'join' has no JSON Schema"):
+    with pytest.raises(
+        ToolValidationError, match=r"'other' .*: class 'Joined' does not exist yet .* an instance, Joined\("
+    ):
 
         class Joined:
             @tool
-            def join(self, other: "Joined") -> None:
+            def join(self, other: "list[Joined]") -> None:
                 """Join."""
 
 
