@@ -139,6 +139,19 @@ async def test_inherited_methods_come_along_and_overridden_ones_once() -> None:
     assert (await registry.execute("inner_class", {"a": 1})).data == "MoreFiles 1"
 
 
+def test_another_name_of_a_method_is_no_other_tool() -> None:
+    class Named:
+        @tool
+        def find(self) -> str:
+            """Find."""
+            return "found"
+
+        search = find
+
+    [found] = ToolRegistry().register(Named())
+    assert found.name == "find" and Named().search() == "found"
+
+
 def test_an_override_without_tool_is_no_tool() -> None:
     class Silent(Files):
         def read(self, path: str, times: int = 1) -> str:  # type: ignore[override]
