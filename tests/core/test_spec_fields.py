@@ -2,7 +2,7 @@
 
 import typing
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import pytest
 from pydantic import BaseModel
@@ -23,7 +23,7 @@ def as_written(kept: Any) -> Any:
     if kept == dict[str, Any]:
         return Mapping[str, Any]
     if kept is SafetyLevel:
-        return SafetyLevel | str
+        return SafetyLevel | Literal[tuple(level.value for level in SafetyLevel)]
     if isinstance(kept, type) and issubclass(kept, BaseModel):
         return kept | Mapping[str, Any]
     if type(None) in get_args(kept):

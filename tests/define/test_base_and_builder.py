@@ -16,6 +16,7 @@ from toolcrib import (
     ToolValidationError,
     tool,
 )
+from toolcrib.core.spec import Isolation
 from toolcrib.core.tool import Tool
 from toolcrib.define import ToolBuilder, as_tool, create_tool, make_tool
 
@@ -183,6 +184,18 @@ async def test_a_json_schema_will_do_and_async_code_too() -> None:
     made = create_tool().name("double").description("Double").schema(schema).implement(double).build()
     assert await made.execute({"n": 4}) == 8
     assert made.spec.isolation == "inline"
+
+
+@pytest.mark.parametrize("isolation", ["inline", "process"])
+async def test_the_context_is_filled_in(isolation: Isolation) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer", "description": "N."}}, "required": ["n"]}
+    builder = create_tool().name("who").description("Who.").schema(schema).implement(who_calls)
+    made = make_tool(builder.build(), isolation=isolation)
+    assert await made.execute({"n": 4}, context=ToolContext("ada")) == "ada 4"
+
+
+def who_calls(n: int, context: "ToolContext | None" = None, unread: "Nowhere" = 0) -> str:  # type: ignore[name-defined]  # noqa: F821
+    return f"{context.principal if context else None} {n}"
 
 
 @pytest.mark.parametrize("missing", ["name", "description", "schema", "implement"])

@@ -209,7 +209,8 @@ def test_wrong_definitions_say_what_is_wrong() -> None:
         (lambda: tool(undocumented), "'undocumented' has no description"),
         (lambda: tool(untyped), "'untyped' cannot be read"),
         (lambda: tool(odd), "'a' in tool 'odd' has no JSON Schema"),
-        (lambda: make_tool(fine, colour="red"), "'colour'"),
+        (lambda: make_tool(fine, colour="red"), "'colour'"),  # type: ignore[call-arg]
+        (lambda: tool(timeout_second=5)(fine), "not exist; did you mean 'timeout_seconds'"),  # type: ignore[call-overload]
         (lambda: tool(isolation="inline", timeout_seconds=1)(fine), "nobody can stop it"),
         (lambda: tool(NotSchema), "not a function"),
     ]

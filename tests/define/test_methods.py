@@ -139,6 +139,19 @@ async def test_inherited_methods_come_along_and_overridden_ones_once() -> None:
     assert (await registry.execute("inner_class", {"a": 1})).data == "MoreFiles 1"
 
 
+def test_another_name_of_a_method_is_no_other_tool() -> None:
+    class Named:
+        @tool
+        def find(self) -> str:
+            """Find."""
+            return "found"
+
+        search = find
+
+    [found] = ToolRegistry().register(Named())
+    assert found.name == "find" and Named().search() == "found"
+
+
 def test_an_override_without_tool_is_no_tool() -> None:
     class Silent(Files):
         def read(self, path: str, times: int = 1) -> str:  # type: ignore[override]
@@ -293,11 +306,13 @@ class Spot:
 async def test_a_method_may_return_its_own_class() -> None:
     assert Spot.moved.spec.returns == {}
     assert (await Spot(1).moved.execute({"by": 2})).x == 3
-    with pytest.raises(ToolValidationError, match=r"the type of 'other' in tool 'join' has no JSON Schema"):
+    with pytest.raises(
+        ToolValidationError, match=r"'other' .*: class 'Joined' does not exist yet .* an instance, Joined\("
+    ):
 
         class Joined:
             @tool
-            def join(self, other: "Joined") -> None:
+            def join(self, other: "list[Joined]") -> None:
                 """Join."""
 
 
@@ -375,6 +390,35 @@ async def test_a_decorator_stands_below_tool() -> None:
     assert (await ToolRegistry([Good()]).execute("read", {"path": "a"})).data == "a"
     with pytest.raises(ToolValidationError, match="a decorator stands above @tool of 'read'"):
         ToolRegistry([Bad()])
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        property,
+        functools.cached_property,
+        functools.cache,
+        functools.partialmethod,
+        functools.singledispatchmethod,
+        lambda made: staticmethod(logged(made)),
+    ],
+)
+def test_nothing_above_tool_hides_it(above: Any) -> None:
+    class Shown:
+        @tool
+        def one(self) -> int:
+            """One."""
+            return 1
+
+        @above
+        @tool
+        def other(self, number: int = 1) -> int:
+            """Another."""
+            return number
+
+    for refused in (lambda: ToolRegistry([Shown()]), lambda: tool(name="other")(vars(Shown)["other"])):
+        with pytest.raises(ToolValidationError, match="a decorator stands above @tool of 'other'"):
+            refused()
 
 
 def test_a_static_method_that_cannot_be_known_is_refused_with_its_object() -> None:

@@ -145,11 +145,36 @@ number = 3
 '''
 
 
+MADE = '''
+from toolcrib import BaseTool, ToolRegistry, tool
+
+class Recall(BaseTool):
+    """Recall."""
+
+    def __init__(self, memory):
+        self.memory = memory
+
+    def execute(self, key: str) -> str:
+        return self.memory[key]
+
+class Shelf:
+    @tool
+    def find(self) -> str:
+        """Find."""
+        return "found"
+
+shelf = Shelf()
+'''
+
+
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "found_tools.py").write_text(MODULE)
+    (tmp_path / "found_made.py").write_text(f"{MADE}\nregistry = ToolRegistry([Recall({{}}), shelf])")
+    (tmp_path / "found_instance.py").write_text(f"{MADE}\nrecall = Recall({{}})")
+    (tmp_path / "found_class.py").write_text(MADE)
     (tmp_path / "found_nothing.py").write_text("x = 1")
     (tmp_path / "found_broken.py").write_text("raise SystemExit('no')")
     yield tmp_path
@@ -167,6 +192,8 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ("found_tools.py:registry", [["one"]]),
         ("found_tools:tools", [["one", "two"]]),
         ("found_tools:two", [["two"]]),
+        ("found_made", [["recall", "find"]]),
+        ("found_instance", [["find", "recall"]]),
     ],
 )
 def test_where_tools_are_found(reference: str, names: list[list[str]]) -> None:
@@ -179,6 +206,7 @@ def test_where_tools_are_found(reference: str, names: list[list[str]]) -> None:
     [
         ("found_tools:registri", "has no 'registri'; did you mean 'registry'"),
         ("found_tools:number", "3 is not a tool"),
+        ("found_class", r"class 'Recall' cannot be made .*; use an instance, Recall\(\.\.\.\)"),
         ("found_nothing", "has no tools; name the registry, as in found_nothing:registry"),
         ("found_broken", "cannot be imported: SystemExit: no"),
         ("found_broken.py", "cannot be imported: SystemExit: no"),

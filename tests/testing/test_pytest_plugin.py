@@ -40,7 +40,7 @@ Pytest = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def pytest_there(tmp_path: Path) -> Pytest:
-    """Runs pytest in ``tmp_path``; its exit status and what it printed."""
+    """Runs pytest in a folder of ``tmp_path``; its exit status and what it printed."""
     installed = tmp_path / "site" / "plugin_of_toolcrib-1.0.dist-info"
     installed.mkdir(parents=True)
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"][
@@ -54,14 +54,14 @@ def pytest_there(tmp_path: Path) -> Pytest:
     left_out = {"PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"}
     left_out |= {name for name in os.environ if name.startswith("PYTEST_XDIST")}
 
-    def run(*arguments: str, ini: str = "") -> tuple[int, str]:
+    def run(*arguments: str, ini: str = "", folder: str = ".") -> tuple[int, str]:
         (tmp_path / "pytest.ini").write_text(
             f"[pytest]\npythonpath = .\nasyncio_default_fixture_loop_scope = function\n{ini}"
         )
         environment = {name: value for name, value in os.environ.items() if name not in left_out} | {"PYTHONPATH": path}
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-W", "error", *arguments],
-            check=False, capture_output=True, text=True, cwd=tmp_path, env=environment,
+            [sys.executable, "-m", "pytest", "-W", "error", *arguments],
+            check=False, capture_output=True, text=True, cwd=tmp_path / folder, env=environment,
         )  # fmt: skip
         return done.returncode, done.stdout + done.stderr
 
@@ -97,6 +97,21 @@ def test_the_ini_file_names_tools_for_runs_of_everything(pytest_there: Pytest, t
     assert status == 0 and "1 passed" in out, "who names a file has asked for that file"
     status, out = pytest_there("-q", ini=ini + "addopts = -n 2\n")
     assert status == 0 and "2 passed" in out
+
+
+def test_what_the_ini_file_names_is_beside_it(pytest_there: Pytest, tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "test_one.py").write_text("def test_one(): pass")
+    (tmp_path / "below" / "here.py").write_text(TOOLS)
+    ini = "toolcrib_tools =\n  my_tools:registry\n  my_tools.py:third\ntoolcrib_tolerance = 1e-9\n"
+    status, out = pytest_there("-q", "--toolcrib-examples=here.py:third", ini=ini, folder="below")
+    assert status == 0 and "4 passed" in out
+
+
+def test_those_that_failed_last_run_again_alone(pytest_there: Pytest) -> None:
+    assert "2 failed, 1 passed" in pytest_there("--toolcrib-examples=my_tools")[1]
+    status, out = pytest_there("--toolcrib-examples=my_tools", "--last-failed")
+    assert status == 1 and "rerun previous 2 failures" in out and "2 failed, 2 deselected" in out
 
 
 def test_a_module_that_is_not_there_is_one_sentence(pytest_there: Pytest) -> None:

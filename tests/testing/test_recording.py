@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 from typing import Any
 
 import pytest
@@ -273,6 +274,13 @@ def test_differences_name_the_place() -> None:
     assert differences([1], [1, 2]) == ["[1]: 2 came, and nothing is expected"]
     assert differences(1.0, 1.001) and not differences(1.0, 1.001, 0.01)
     assert differences("1", 1) == ["'1' is expected, 1 came"]
+    assert differences({"n": 68, "m": [2.0]}, {"n": 68.0, "m": [2]}) == []
+    assert differences([1, 2**60], [True, 2**60 + 1]) == [
+        "[0]: 1 is expected, True came", f"[1]: {2**60} is expected, {2**60 + 1} came",
+    ]  # fmt: skip
+    day = datetime.date(2026, 1, 2)
+    assert differences({"day": day, "days": {day}}, {"day": "2026-01-02", "days": ["2026-01-02"]}) == []
+    assert differences(day, "2026-01-03")[0].endswith("'2026-01-03' came")
     assert len(differences(list(range(100)), [])) == 20
     assert differences(f"{'a' * 500}b", f"{'a' * 500}c") == [
         f"from character 480 on '{'a' * 20}b' is expected, '{'a' * 20}c' came"

@@ -40,7 +40,7 @@ async def who_calls(context: ToolContext) -> str:
     return context.principal
 
 
-@tool("items")
+@tool("items", safety_level="medium")
 async def items(count: int) -> AsyncIterator[int]:
     """Count."""
     for each in range(count):

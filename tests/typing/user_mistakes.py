@@ -1,6 +1,7 @@
 """Mistakes that mypy and pyright must catch: each line that is one says so."""
 
 from toolcrib import Tool, ToolContext, ToolRegistry, tool
+from toolcrib.define import make_tool
 
 
 @tool
@@ -66,6 +67,14 @@ def slowest() -> None:
 @tool(isolation="thraed")  # mistake: no such isolation
 def isolated() -> None:
     """Wait."""
+
+
+@tool(safety_level="dangeruos")  # mistake: no such level
+def dangerous() -> None:
+    """Wait."""
+
+
+make_tool(text.upper, description="Upper.", timeout_second=5)  # mistake: timeout_seconds
 
 
 async def call() -> int:

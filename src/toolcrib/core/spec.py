@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
@@ -24,7 +24,7 @@ from pydantic import (
 )
 
 from toolcrib.core.addresses import check_service_url, is_url
-from toolcrib.core.errors import InvalidNameError, ToolValidationError
+from toolcrib.core.errors import InvalidNameError, ToolValidationError, did_you_mean
 from toolcrib.core.json import check_json, read_json, refuse_flag
 from toolcrib.core.names import check_name
 from toolcrib.core.ranking import index_words
@@ -218,7 +218,7 @@ class ToolSpec(_Value):
         try:
             return cls.model_validate(dict(data))
         except ValidationError as error:
-            raise explain(error, data) from None
+            raise explain(error, data, known=cls.model_fields) from None
 
     @classmethod
     def from_json(cls, text: str | bytes) -> ToolSpec:
@@ -236,8 +236,10 @@ _ADDED = {"cacheable": False, "max_result_characters": None}
 _NEVER = object()
 
 
-def explain(error: ValidationError, data: Mapping[str, Any] | None = None, what: str = "tool") -> ToolValidationError:
-    """Pydantic's complaint as one of ours: one sentence that names the record and the field."""
+def explain(
+    error: ValidationError, data: Mapping[str, Any] | None = None, what: str = "tool", known: Iterable[str] = ()
+) -> ToolValidationError:
+    """Pydantic's complaint as one of ours: it names the record, the field, and which of ``known`` may be meant."""
     first = error.errors(include_url=False)[0]
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, ToolValidationError):
@@ -248,7 +250,9 @@ def explain(error: ValidationError, data: Mapping[str, Any] | None = None, what:
     if first["type"] == "missing":
         return ToolValidationError(f"{subject} has no {field!r}; it is required")
     if first["type"] == "extra_forbidden":
-        return ToolValidationError(f"{subject} has a field {field!r} that does not exist")
+        return ToolValidationError(
+            f"{subject} has a field {field!r} that does not exist{did_you_mean(str(first['loc'][-1]), known)}"
+        )
     if field == "name":
         return InvalidNameError(f"field 'name' of {subject}: {first['msg']}")
     complaint = str(cause) if isinstance(cause, ValueError) else _lower_first(first["msg"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.schema import JsonSchema
@@ -11,6 +11,7 @@ from toolcrib.core.spec import Binding, Isolation, ToolExample
 
 _Texts = list[str] | tuple[str, ...]
 _Object = Mapping[str, Any]
+_SafetyLevel = SafetyLevel | Literal["safe", "low_risk", "medium", "high", "dangerous"]
 
 
 class SpecFields(TypedDict, total=False):
@@ -57,7 +58,7 @@ class SpecFields(TypedDict, total=False):
     timeout_seconds: float | None
     cacheable: bool
     max_result_characters: int | None
-    safety_level: SafetyLevel | str
+    safety_level: _SafetyLevel
     binding: Binding | _Object
     # Governance
     policy_rule_uri: str

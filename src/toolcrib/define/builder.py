@@ -15,6 +15,7 @@ from toolcrib.core.tool import Tool
 from toolcrib.define.annotations import Generator
 from toolcrib.define.decoding import complaints, validated
 from toolcrib.define.function import running, ways_to_run
+from toolcrib.define.parameters import context_parameter
 
 _log = logging.getLogger("toolcrib")
 
@@ -76,7 +77,7 @@ class ToolBuilder:
         return self._set("timeout_seconds", seconds)
 
     def implement(self, function: Callable[..., Any]) -> Self:
-        """The code: a function, sync or async, called with the arguments by name."""
+        """The code: a function, sync or async, called with the arguments by name; a ToolContext is filled in."""
         self._function = function
         return self
 
@@ -89,7 +90,8 @@ class ToolBuilder:
         spec = ToolSpec.parse(ways_to_run(self._function) | self._fields | given)
         self._check_spec(spec)
         decode = _ModelDecoder(self._schema, name) if isinstance(self._schema, type) else None
-        return running(spec, self._function, decode=decode)
+        context = context_parameter(self._function, name)
+        return running(spec, self._function, context_parameter=context, decode=decode)
 
     def _check_steps(self) -> None:
         given = {step for step, value in self._fields.items() if value not in ("", None)}

@@ -38,9 +38,19 @@ def without_tools(function: Any) -> Any:
     return function
 
 
+_HELD = {
+    property: "fget",
+    functools.cached_property: "func",
+    functools.partialmethod: "func",
+    functools.singledispatchmethod: "func",
+}
+"""Where the decorators of a class keep what they stand above."""
+
+
 def refuse_around_tool(function: Any) -> None:
     """ToolValidationError if a decorator has put the function around a tool, which nobody sees then."""
-    inner = inspect.unwrap(function, stop=lambda each: isinstance(each, Tool))
+    held = getattr(function, _HELD[type(function)]) if type(function) in _HELD else function
+    inner = inspect.unwrap(held, stop=lambda each: isinstance(each, Tool))
     if isinstance(inner, Tool):
         raise ToolValidationError(f"a decorator stands above @tool of {inner.name!r}; put @tool above all others")
 

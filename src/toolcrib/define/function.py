@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, Protocol, TypeVar, Unpack, overload, runtime_checkable
 
 from toolcrib.calling import default_isolation, runner_for
@@ -70,7 +70,7 @@ def tool(function: Any = None, /, **fields: Any) -> Any:
     return lambda decorated: make_tool(decorated, **fields)
 
 
-def make_tool(function: Any, **fields: Any) -> Tool[..., Any]:
+def make_tool(function: Any, **fields: Unpack[SpecFields]) -> Tool[..., Any]:
     """What ``@tool`` does, as a plain call."""
     if issubclass(type(function), SupportsTool):
         function = function.__toolcrib_tool__()
@@ -91,11 +91,11 @@ def make_tool(function: Any, **fields: Any) -> Tool[..., Any]:
     return _function_tool(function, fields)
 
 
-def _function_tool(function: Callable[..., Any], fields: dict[str, Any]) -> Tool[..., Any]:
+def _function_tool(function: Callable[..., Any], fields: Mapping[str, Any]) -> Tool[..., Any]:
     return assemble(function, {**fields, "name": fields.get("name") or name_of(function)})
 
 
-def _method_tool(function: Callable[..., Any], fields: dict[str, Any], *, of_class: bool = False) -> MethodTool:
+def _method_tool(function: Callable[..., Any], fields: Mapping[str, Any], *, of_class: bool = False) -> MethodTool:
     """Read as a bound method is, without its first parameter."""
     made = _function_tool(types.MethodType(function, function), fields)
     given = made.function

@@ -35,6 +35,13 @@ _PYDANTIC_WANTS_ITS_OWN = sys.version_info < (3, 12)
 class OwnClass:
     """Stands for the class that a method is written in, which does not exist yet when its method is read."""
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, *_: Any) -> Any:
+        raise TypeError(
+            f"class {cls.__name__!r} does not exist yet when its methods are read; "
+            f"leave @tool out and register the method of an instance, {cls.__name__}(...)"
+        )
+
 
 def type_hints(function: Callable[..., Any], signature: inspect.Signature, tool: str) -> dict[str, Any]:
     """Every annotation of the signature, the result under ``return``; the error names the one that cannot be read."""
@@ -84,7 +91,7 @@ class _Place:
                     continue
                 if error.name != self._own_class or error.name in self._locals:
                     raise
-                self._locals[self._own_class] = OwnClass
+                self._locals[self._own_class] = type(self._own_class, (OwnClass,), {})
 
 
 def _found_outside(name: str, local: dict[str, Any]) -> bool:

@@ -86,8 +86,11 @@ def is_method(function: Callable[..., Any]) -> bool:
 def tool_methods(thing: object) -> Iterator[Tool[..., Any]]:
     """The tools among an object's methods, bound to it, in order of definition; those of a base class come first."""
     kind = type(thing)
+    met: list[Any] = []
     for name in dict.fromkeys(name for base in reversed(kind.__mro__) for name in vars(base)):
-        if _is_tool_method(inspect.getattr_static(kind, name, None)):
+        found = inspect.getattr_static(kind, name, None)
+        if _is_tool_method(found) and not any(found is each for each in met):  # or it is another name of that one
+            met.append(found)
             yield bound(getattr(thing, name))
 
 
@@ -110,6 +113,8 @@ def has_tool_methods(kind: type) -> bool:
 def _is_tool_method(found: Any) -> bool:
     if isinstance(found, staticmethod | classmethod):
         found = found.__func__
-    if inspect.isfunction(found):
+    if isinstance(found, Tool):
+        return bool(class_name_of(found.function))
+    if inspect.isroutine(found) or isinstance(found, property):
         refuse_around_tool(found)
-    return isinstance(found, Tool) and bool(class_name_of(found.function))
+    return False

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ParamSpecArgs, ParamSpecKwargs, Union, Unpack, get_args, get_origin
 
@@ -14,7 +15,8 @@ from pydantic_core import PydanticUndefined
 
 from toolcrib.core.context import ToolContext
 from toolcrib.core.errors import ToolValidationError
-from toolcrib.define.hints import accepted, typed_dict_keys, with_none, without_alias
+from toolcrib.define.callables import signature_of
+from toolcrib.define.hints import accepted, type_hints, typed_dict_keys, with_none, without_alias
 
 _EMPTY = inspect.Parameter.empty
 
@@ -130,6 +132,18 @@ def _read_keywords(read: Parameters, name: str, hint: Any) -> None:
         raise ToolValidationError(f"parameter {name!r} of tool {read.tool!r} unpacks {keys!r}, which is no TypedDict")
     for key, (key_hint, required) in typed_dict_keys(keys).items():
         read.add(key, key_hint, _EMPTY if required else Unsaid)
+
+
+def context_parameter(function: Callable[..., Any], tool: str) -> str | None:
+    """Where a function of any signature wants the context; what else cannot be read there is let pass."""
+    with suppress(ToolValidationError):
+        signature = signature_of(function, tool)
+        for name, parameter in signature.parameters.items():
+            alone = signature.replace(parameters=[parameter], return_annotation=_EMPTY)
+            with suppress(ToolValidationError):
+                if _is_context(type_hints(function, alone, tool).get(name)):
+                    return name
+    return None
 
 
 def _is_context(hint: Any) -> bool:

@@ -21,10 +21,10 @@ from toolcrib.define.annotations import Schemas, schemas
 from toolcrib.define.callables import docstring_of, filled_in, is_generator, signature_of
 from toolcrib.define.decoding import Decoder, decoder
 from toolcrib.define.docstrings import Docstring, read_docstring
-from toolcrib.define.hints import OwnClass, accepted, type_hints
+from toolcrib.define.hints import accepted, type_hints
 from toolcrib.define.parameters import Closed, Parameters, Unsaid, read_parameters
 
-_NO_SCHEMA = (Any, ToolResult, OwnClass)
+_NO_SCHEMA = (Any, ToolResult)
 _ITEMS = frozenset(
     getattr(collections.abc, name)
     for name in ("AsyncGenerator", "AsyncIterable", "AsyncIterator", "Generator", "Iterable", "Iterator")

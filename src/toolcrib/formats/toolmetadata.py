@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from toolcrib.core.errors import ToolValidationError, did_you_mean
+from toolcrib.core.errors import ToolValidationError
 from toolcrib.core.names import check_name
 from toolcrib.core.spec import ToolSpec, explain
 
@@ -90,7 +90,7 @@ class ToolMetadata(BaseModel):
         try:
             return cls.model_validate(dict(data))
         except ValidationError as error:
-            raise _complaint(error, data) from None
+            raise explain(error, data, known=cls.model_fields) from None
 
     def to_spec(self) -> ToolSpec:
         return ToolSpec.parse(self.model_dump())
@@ -107,12 +107,3 @@ class ToolMetadata(BaseModel):
             )
         absent = {"tool_type": "", "package_name": "", "pip_install_command": "", "capabilities": []}
         return cls.parse(absent | fields)
-
-
-def _complaint(error: ValidationError, data: Mapping[Any, Any]) -> ToolValidationError:
-    first = error.errors(include_url=False)[0]
-    complaint = explain(error, data)
-    if first["type"] == "extra_forbidden":
-        hint = did_you_mean(str(first["loc"][-1]), ToolMetadata.model_fields)
-        return ToolValidationError(f"{complaint.message}{hint}")
-    return complaint

@@ -101,12 +101,12 @@ def things_in(loaded: Any) -> Iterator[Any]:
 
 
 def _defined_in(module: ModuleType) -> Iterator[Any]:
-    for name, value in list(vars(module).items()):
-        if name.startswith("_"):
-            continue
+    public = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    instances_of = {type(value) for value in public.values()}
+    for value in public.values():
         if isinstance(value, type):
             own = value.__module__ == module.__name__ and not inspect.isabstract(value)
-            if own and issubclass(value, SupportsTool):
+            if own and issubclass(value, SupportsTool) and value not in instances_of:
                 yield value
         elif issubclass(type(value), Tool | SupportsTool) or has_tool_methods(type(value)) or framework_of(value):
             yield value

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, TypeGuard
 
 from toolcrib.core.errors import ToolValidationError, shown
-from toolcrib.core.json import same
+from toolcrib.core.json import as_json, same
 
 _MOST_TOLD = 20
 _MOST_ALIKE = 40
@@ -38,9 +38,9 @@ ANY = _Any()
 def differences(expected: Any, came: Any, tolerance: float = 0.0) -> list[str]:
     """A sentence for each place where ``came`` is not what is expected; none if it is.
 
-    Values are compared as JSON, so ``True`` is not 1. An expected value may be ``ANY``, a type, a function that says
-    whether a value will do, or an object with an ``==`` of its own such as ``pytest.approx``. Numbers may be off by
-    ``tolerance``, of them or of 1, whichever is more.
+    Values are compared as JSON: ``True`` is not 1, 1.0 is, and a date is its text. An expected value may be ``ANY``, a
+    type, a function that says whether a value will do, or an object with an ``==`` of its own such as
+    ``pytest.approx``. Numbers may be off by ``tolerance``, of them or of 1, whichever is more.
     """
     return list(islice(_differences(expected, came, tolerance, ""), _MOST_TOLD))
 
@@ -97,10 +97,11 @@ def _is_as(expected: Any, came: Any, tolerance: float) -> bool:
         except Exception:  # noqa: BLE001 - it was made for other values: this one will not do
             return False
     if isinstance(expected, _SCALARS) and isinstance(came, _SCALARS):
-        if tolerance and _is_number(expected) and _is_number(came):
-            return math.isclose(expected, came, rel_tol=tolerance, abs_tol=tolerance)
+        if _is_number(expected) and _is_number(came):
+            is_near = bool(tolerance) and math.isclose(expected, came, rel_tol=tolerance, abs_tol=tolerance)
+            return expected == came or is_near
         return same(expected, came)
-    return bool(expected == came)
+    return bool(expected == came) or same(as_json(expected), came)
 
 
 def _is_number(value: Any) -> TypeGuard[float]:

@@ -21,13 +21,16 @@ def find_registries(reference: str, folder: Path | None = None) -> list[ToolRegi
     Modules and files are looked for in ``folder`` too, which stays on the path: a tool may import when it runs.
     Raises ToolValidationError if it cannot be imported or holds no tools.
     """
-    name, _, attribute = reference.partition(":") if not Path(reference).exists() else (reference, "", "")
-    module = _imported(name, folder or Path.cwd())
+    folder = folder or Path.cwd()
+    name, _, attribute = reference.partition(":") if not (folder / reference).exists() else (reference, "", "")
+    module = _imported(name, folder)
     if attribute:
         return [_registry_of(_attribute(module, name, attribute), reference)]
     registries = [each for each in _distinct(vars(module).values()) if isinstance(each, ToolRegistry)]
-    kept = {id(tool) for registry in registries for tool in registry}
-    others = [tool for tool in _tools_of(module, reference) if id(tool) not in kept]
+    kept = {tool.spec.digest for registry in registries for tool in registry}
+    # A class is there to be made, and whoever has a registry has made it for that.
+    things = [thing for thing in _distinct(things_in(module)) if not (registries and isinstance(thing, type))]
+    others = [tool for tool in _tools_of(things, reference) if tool.spec.digest not in kept]
     if others:
         registries.append(_registry_of(others, reference))
     if not registries:
@@ -68,9 +71,9 @@ def _registry_of(thing: Any, reference: str) -> ToolRegistry:
         raise ToolValidationError(f"{reference!r}: {error}") from error
 
 
-def _tools_of(module: ModuleType, reference: str) -> list[Tool]:
+def _tools_of(things: list[Any], reference: str) -> list[Tool]:
     tools: list[Tool] = []
-    for thing in _distinct(things_in(module)):
+    for thing in things:
         try:
             found = tools_of(thing)
         except ToolcribError as error:

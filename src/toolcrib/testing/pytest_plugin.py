@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from toolcrib.core.spec import ToolExample, ToolSpec
     from toolcrib.testing.examples import Examined
     from toolcrib.testing.model import ScriptedModel
@@ -35,16 +37,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)  # before -k, -m and --last-failed choose
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     """Examples come after the tests. Those of the ini file are left out if the command line names what to run."""
-    named: list[str] = list(config.getoption("--toolcrib-examples") or ())
+    named: dict[str, Path] = {}
     listed: list[str] = config.getini("toolcrib_tools")
     if listed and config.args_source is not pytest.Config.ArgsSource.ARGS:  # which an old pytest cannot tell
-        named += listed
-    for reference in dict.fromkeys(named):
-        items.extend(session.genitems(ToolModule.from_parent(session, name=reference, nodeid=reference)))
+        named |= dict.fromkeys(listed, config.inipath.parent if config.inipath else config.rootpath)
+    named |= dict.fromkeys(config.getoption("--toolcrib-examples") or (), config.invocation_params.dir)
+    for reference, folder in named.items():
+        module = ToolModule.from_parent(session, name=reference, nodeid=reference, folder=folder)
+        items.extend(session.genitems(module))
 
 
 class ToolModule(pytest.Collector):
-    """Tools that were named, as a collector of their examples."""
+    """Tools that were named, from where they were named, as a collector of their examples."""
+
+    def __init__(self, *, folder: Path, **more: Any) -> None:
+        super().__init__(**more)
+        self._folder = folder
 
     def collect(self) -> Iterator[pytest.Item]:
         from toolcrib.core.errors import ToolcribError
@@ -54,7 +62,7 @@ class ToolModule(pytest.Collector):
 
         allow = [*(self.config.getoption("--toolcrib-allow") or ()), *self.config.getini("toolcrib_allow")]
         try:
-            registries = find_registries(self.name, self.config.invocation_params.dir)
+            registries = find_registries(self.name, self._folder)
             tolerance = tolerance_of(self.config.getini("toolcrib_tolerance"))
         except ToolcribError as error:
             raise self.CollectError(str(error)) from None
@@ -62,8 +70,16 @@ class ToolModule(pytest.Collector):
             examined = Examined(registry, allow)
             for tool in registry:
                 for number, example in numbered(tool.spec):
-                    about = {"spec": tool.spec, "example": (number, example), "tolerance": tolerance}
-                    yield Example.from_parent(self, name=f"{tool.name}[{number}]", examined=examined, **about)
+                    name = f"{tool.name}[{number}]"
+                    yield Example.from_parent(
+                        self,
+                        name=name,
+                        nodeid=f"{self.nodeid}::{name}",  # read as a cache reads it, for --last-failed
+                        examined=examined,
+                        spec=tool.spec,
+                        example=(number, example),
+                        tolerance=tolerance,
+                    )
 
 
 class ExampleFailedError(AssertionError):
