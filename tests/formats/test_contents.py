@@ -37,6 +37,7 @@ MEDIA = PARTS.keys() - {"text", "json", "link"}
 AS_BASE64 = {
     "openai": MEDIA,
     "openrouter": MEDIA,
+    "mistral": MEDIA,
     "openai-responses": MEDIA - {"image", "pdf", "file", "plain"},
     "anthropic": MEDIA - {"image", "pdf"},
     "gemini": MEDIA - {"image", "pdf", "plain"},
@@ -48,7 +49,7 @@ AS_BASE64 = {
 def read(speaker: str, answer: dict[str, Any]) -> None:
     """By the SDK, strictly: a dict without the fields that a type has would pass for it."""
     match speaker:
-        case "openai" | "openrouter":
+        case "openai" | "openrouter" | "mistral":
             require_taken(ChatCompletionToolMessageParam, answer)
             assert isinstance(answer["content"], str)
         case "openai-responses":

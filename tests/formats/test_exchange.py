@@ -13,7 +13,7 @@ from tests.formats.specs import specs
 from toolcrib import ExportError, InvalidArgumentsError, SafetyLevel, ToolResult, ToolSpec, ToolValidationError
 from toolcrib.formats import Call, from_definition, handover, parse_call, render_result
 
-CONVERSING = ("openai", "openrouter", "anthropic", "gemini", "mcp")
+CONVERSING = ("openai", "openrouter", "mistral", "anthropic", "gemini", "mcp")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from anthropic.types import ToolParam
 from google.genai.types import FunctionDeclaration
 from hypothesis import given
 from hypothesis import strategies as st
+from mistralai.client.models import Tool as MistralTool
 from openai.types.chat import ChatCompletionFunctionToolParam
 from openai.types.responses import FunctionToolParam
 from pydantic import BaseModel, TypeAdapter
@@ -18,10 +19,11 @@ from toolcrib import ExportError, ToolNotFoundError, ToolRegistry, ToolSpec, too
 from toolcrib.formats import FORMATS, from_definition, handover, tool_called
 from toolcrib.formats.anthropic import add_cache_control
 
-PROVIDERS = ("openai", "openrouter", "anthropic", "gemini", "mcp")
+PROVIDERS = ("openai", "openrouter", "mistral", "anthropic", "gemini", "mcp")
 PATTERNS = {
     "openai": r"[a-zA-Z0-9_-]{1,64}",
     "openrouter": r"[a-zA-Z0-9_-]{1,64}",
+    "mistral": r"[a-zA-Z0-9_-]{1,64}",
     "anthropic": r"[a-zA-Z0-9_-]{1,128}",
     "gemini": r"[A-Za-z_][A-Za-z0-9_.-]{0,63}",
     "mcp": r"[A-Za-z0-9_.-]{1,128}",
@@ -54,8 +56,16 @@ def test_openai() -> None:
     assert [str(loss) for loss in handed.losses] == ["read_file: returns: OpenAI has no place for an output schema"]
 
 
-def test_openrouter_is_the_same_shape() -> None:
-    assert handover([READ_FILE], "openrouter").definitions == handover([READ_FILE], "openai").definitions
+@pytest.mark.parametrize("format", ["openrouter", "mistral"])
+def test_others_take_the_same_shape(format: str) -> None:
+    assert handover([READ_FILE], format).definitions == handover([READ_FILE], "openai").definitions
+
+
+def test_mistral_takes_its_definitions() -> None:
+    [given] = handover([READ_FILE], "mistral").definitions
+    assert MistralTool.model_validate(given).function.name == "read_file"
+    with pytest.raises(ExportError, match="Mistral has no strict definitions"):
+        handover([READ_FILE], "mistral", strict=True)
 
 
 def test_anthropic() -> None:
@@ -215,7 +225,8 @@ def test_compact() -> None:
 
 def test_an_unknown_format_is_refused_with_those_there_are() -> None:
     with pytest.raises(
-        ExportError, match=r"'opanai'.*'openai', 'openai-responses', 'openrouter', 'anthropic', 'gemini', 'mcp'"
+        ExportError,
+        match=r"'opanai'.*'openai', 'openai-responses', 'openrouter', 'mistral', 'anthropic', 'gemini', 'mcp'",
     ):
         handover([], "opanai")
 
@@ -227,7 +238,7 @@ def test_no_tools_are_no_definitions(format: str) -> None:
     assert format == "openapi" or handed.definitions == []
 
 
-@pytest.mark.parametrize("format", ["openai", "openrouter", "anthropic"])
+@pytest.mark.parametrize("format", ["openai", "openrouter", "mistral", "anthropic"])
 def test_a_forbidden_name_is_sanitised_reported_and_mapped_back(format: str) -> None:
     handed = handover([READ_FILE.with_changes(name="files.read")], format)
     assert handed.names == {"files_read": "files.read"}

@@ -160,6 +160,7 @@ async def test_a_message_of_mistral(registry: ToolRegistry) -> None:
     assert [(each["tool_call_id"], each["content"]) for each in answers] == [("D681PevKs", "2"), ("9fJ2kLmNo", "3")]
     for answer in answers:
         mistral.ToolMessage.model_validate(answer)
+    assert [await registry.execute_call("mistral", call) for call in calls] == answers
 
 
 class UnknownMessage:

@@ -1,4 +1,4 @@
-"""OpenAI's function tools. OpenRouter takes the same shape."""
+"""OpenAI's function tools. OpenRouter and Mistral take the same shape."""
 
 from __future__ import annotations
 
@@ -30,10 +30,12 @@ def definition(spec: ToolSpec, name: str, losses: list[Loss], *, strict: bool = 
     return {"type": "function", "function": function(spec, name, losses, strict=strict)}
 
 
-def openrouter_definition(spec: ToolSpec, name: str, losses: list[Loss], *, strict: bool = False) -> dict[str, Any]:
-    """As OpenRouter takes it: the limits on the description are those of the model behind it."""
-    _lose_returns(spec, losses, "OpenRouter")
-    return {"type": "function", "function": _function(spec, name, losses, "OpenRouter", strict)}
+def definition_elsewhere(
+    spec: ToolSpec, name: str, losses: list[Loss], *, provider: str, strict: bool = False
+) -> dict[str, Any]:
+    """As others take it who speak this protocol: a description may be as long as it is."""
+    _lose_returns(spec, losses, provider)
+    return {"type": "function", "function": _function(spec, name, losses, provider, strict)}
 
 
 def function(spec: ToolSpec, name: str, losses: list[Loss], *, strict: bool) -> dict[str, Any]:

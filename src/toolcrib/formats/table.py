@@ -60,8 +60,11 @@ _FORMATS = {
         strict=lambda: partial(openai_responses.definition, strict=True),
     ),
     "openrouter": Format(
-        "OpenRouter", openai.NAMES, openai.openrouter_definition, openai,
-        strict=lambda: partial(openai.openrouter_definition, strict=True),
+        "OpenRouter", openai.NAMES, partial(openai.definition_elsewhere, provider="OpenRouter"), openai,
+        strict=lambda: partial(openai.definition_elsewhere, provider="OpenRouter", strict=True),
+    ),
+    "mistral": Format(
+        "Mistral", openai.NAMES, partial(openai.definition_elsewhere, provider="Mistral"), openai,
     ),
     "anthropic": Format(
         "Anthropic", anthropic.NAMES, anthropic.definition, anthropic, "input_schema",
