@@ -1,12 +1,13 @@
 """Calls without an event loop, from any thread and in any process."""
 
 import asyncio
+import contextvars
 import inspect
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -130,3 +131,26 @@ def test_a_forked_child_calls_as_its_parent_does() -> None:
     told = done.stdout.splitlines()
     ways = [f"{name} {n}" for name in ("here", "in_a_thread", "in_a_process") for n in (1, 2)]
     assert told == [f"{who} {way}" for who in ("parent", "child", "parent") for way in ways]
+
+
+def test_a_tool_that_blocks_waits_for_the_calls_of_its_own_threads(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As an async tool does that runs another agent without 'await': its calls come from threads of that agent."""
+    monkeypatch.setattr(sync, "_PATIENCE", 0.05)
+
+    @tool
+    async def delegate(depth: int) -> int:
+        """Have it done by others."""
+        name, arguments = ("delegate", {"depth": depth - 1}) if depth else ("add", {"a": 1, "b": 2})
+        in_context = contextvars.copy_context().run
+        with ThreadPoolExecutor(1) as threads:
+            result: int = threads.submit(in_context, registry.execute_sync, name, arguments).result().data
+        return result
+
+    registry = ToolRegistry([add, delegate])
+    [result] = in_a_thread(lambda: registry.execute_sync("delegate", {"depth": 2}))
+    assert result.data == 3
+    assert "blocks the one it runs on" in caplog.text
+    [result] = in_a_thread(lambda: registry.execute_sync("add", {"a": 2, "b": 2}))
+    assert result.data == 4
