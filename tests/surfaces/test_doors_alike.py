@@ -256,7 +256,7 @@ def test_the_same_verdict(door: Any) -> None:
 @every_door_that_can("run")
 def test_a_result_that_json_lacks_is_told_alike(door: Any) -> None:
     told = as_json(door.run("odd", {})[1])
-    assert told == {"png": "iVBOR_8=", "half": "a?", "mean": "NaN"}
+    assert told == {"png": "iVBOR/8=", "half": "a?", "mean": "NaN"}
     assert "nested too deep" in as_json(door.run("deep", {})[1])
 
 
