@@ -36,6 +36,7 @@ async def third() -> float:
 registry = ToolRegistry([third])
 '''
 Pytest = Callable[..., tuple[int, str]]
+_SLOW_TO_LOAD = ("-p", "no:langsmith_plugin", "-p", "no:schemathesis")
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def pytest_there(tmp_path: Path) -> Pytest:
         )
         environment = {name: value for name, value in os.environ.items() if name not in left_out} | {"PYTHONPATH": path}
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-W", "error", *arguments],
+            [sys.executable, "-m", "pytest", "-W", "error", *_SLOW_TO_LOAD, *arguments],
             check=False, capture_output=True, text=True, cwd=tmp_path / folder, env=environment,
         )  # fmt: skip
         return done.returncode, done.stdout + done.stderr
