@@ -3,9 +3,7 @@ RUN_STAMP := .venv/.stamp-run
 STAMP := .venv/.stamp
 BENCH_STAMP := .venv-bench/.stamp
 HELP := src/toolcrib/surfaces/help
-# One more than there are cores: many tests wait for a browser or a server.
-WORKERS := $(shell python3 -c 'import os; print((os.cpu_count() or 1) + 1)')
-TEST := $(BIN)/pytest -n $(WORKERS) --dist loadgroup
+TEST := $(BIN)/pytest -n auto --dist loadgroup
 CODE := src tests benchmarks scripts docs
 # The site, moved into the package when it is complete; two builds at once do not meet.
 SITE := mkdir -p .cache && folder=$$(mktemp -d .cache/site-XXXXXX) && { \
