@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("checkers")  # groups come first: nobody waits for the longest test at the end
 HERE = Path(__file__).parent
 RIGHT, MISTAKES = HERE / "user_code.py", HERE / "user_mistakes.py"
 
