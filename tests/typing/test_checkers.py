@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("checkers")  # groups come first: nobody waits for the longest test at the end
 HERE = Path(__file__).parent
 RIGHT, MISTAKES = HERE / "user_code.py", HERE / "user_mistakes.py"
 
@@ -47,6 +46,7 @@ def by_file(found: Iterable[tuple[str, int]]) -> Complaints:
     return complaints
 
 
+@pytest.mark.xdist_group("checkers")  # groups come first: nobody waits for the longest test at the end
 @pytest.mark.parametrize("check", [mypy, pyright])
 def test_right_code_passes_and_every_mistake_is_caught(check: Check, tmp_path: Path) -> None:
     lines = MISTAKES.read_text(encoding="utf-8").splitlines()
