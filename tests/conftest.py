@@ -20,8 +20,10 @@ from tests.support.stores import STORES
 from tests.support.waiting import PATIENCE
 
 # A law that holds slowly on a busy machine holds. `make test` tries the same examples every time, `make nightly`
-# (HYPOTHESIS_PROFILE=explore) new ones, and ten times as many; it keeps what fails, and prints how to repeat it.
-settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+# (HYPOTHESIS_PROFILE=explore) new ones, and many times as many; it keeps what fails, and prints how to repeat it.
+settings.register_profile(
+    "steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, max_examples=60
+)
 settings.register_profile(
     "explore",
     settings.get_profile("steady"),

@@ -84,5 +84,5 @@ TARGET = Target(
         b'"missing"', b"1e400", b"\\u0000", b"[" * 500, b'{"a":' * 500, b"\xed\xa0\x80",
     ),
     _opened,
-    2400,
+    1200,
 )  # fmt: skip

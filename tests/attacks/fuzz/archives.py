@@ -75,5 +75,5 @@ TARGET = Target(
         b"\x01\x99", b"\0\0\0\xa0",
     ),
     _opened,
-    40_000,
+    20_000,
 )  # fmt: skip

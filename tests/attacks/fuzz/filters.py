@@ -99,5 +99,5 @@ TARGET = Target(
     tuple(json.dumps(where).encode() for where in _FILTERS),
     tuple(json.dumps(word).encode() for word in _WORDS),
     _opened,
-    24_000,
+    12_000,
 )

@@ -97,5 +97,5 @@ TARGET = Target(
         b"query: $q", b"&", b"\\u0000", b"#",
     ),
     _opened,
-    40_000,
+    20_000,
 )  # fmt: skip

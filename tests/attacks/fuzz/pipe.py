@@ -60,5 +60,5 @@ TARGET = Target(
     (_answered(b"x"), _answered(b"x", alone=False), _answered(b""), _answered(b"x" * _MOST), _answered(b"x") * 2),
     (_NUMBER, bytes(8), b"\xff" * 8, bytes(7) + b"\1", bytes(6) + b"\x27\x10", b"\2", b"\0\0\1"),
     _opened,
-    80_000,
+    40_000,
 )

@@ -113,4 +113,4 @@ _WORDS = (
     "entrypoints", "execute", "input", "output", "name", "tool_id", "version", "capabilities", "arguments",
 )  # fmt: skip
 
-TARGET = Target("specs", _corpus(), tuple(json.dumps(word).encode() for word in _WORDS), _opened, 10_000)
+TARGET = Target("specs", _corpus(), tuple(json.dumps(word).encode() for word in _WORDS), _opened, 5000)

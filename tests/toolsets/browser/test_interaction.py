@@ -78,7 +78,7 @@ async def test_what_is_clicked_is_clicked_also_if_the_next_page_is_late(
 ) -> None:
     await agent("goto", url=f"{web.url}/login")
     await agent.js(f"document.forms[0].action = '/slow?ms=60000&after={tool}'")
-    done = await agent(tool, timeout=10_000, **arguments)
+    done = await agent(tool, timeout=5000, **arguments)
     assert (done["navigated"], done["url"]) == (False, f"{web.url}/login")
     await until(lambda: [path.endswith(f"after={tool}") for path in web.paths()].count(True) == 1)
 

@@ -121,7 +121,7 @@ async def test_download_file_by_click_and_by_address(agent: Agent, web: Web, tmp
 async def test_a_download_that_does_not_begin_is_a_timeout(agent: Agent, web: Web) -> None:
     await agent("goto", url=f"{web.url}/login")
     await agent.js("document.forms[0].action = '/slow?ms=60000&after=download'")
-    result = await agent.try_("download_file", selector="Log in", timeout=10_000)
+    result = await agent.try_("download_file", selector="Log in", timeout=5000)
     assert result.error_code == "timeout"
     assert [path.endswith("after=download") for path in web.paths()].count(True) == 1
 
