@@ -10,6 +10,7 @@ from toolcrib.stacking.installed import InstalledBricks
 from toolcrib.stacking.items import Item, Page, Record, Request, Stored
 from toolcrib.stacking.pipeline import Pipeline, SpecsOf
 from toolcrib.stacking.planner import Miss, Plan, Planner, Stack, plan
+from toolcrib.stacking.politeness import Crawler, Robots
 from toolcrib.stacking.reports import FailedRequest, Progress, RunReport
 from toolcrib.stacking.step import StepStatistics
 
@@ -17,6 +18,7 @@ __all__ = [
     "BatchBrick",
     "Brick",
     "BrickConfig",
+    "Crawler",
     "FailedRequest",
     "InstalledBricks",
     "Item",
@@ -31,6 +33,7 @@ __all__ = [
     "Progress",
     "Record",
     "Request",
+    "Robots",
     "RunReport",
     "Secrets",
     "SpecsOf",

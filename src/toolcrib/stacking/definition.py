@@ -27,7 +27,11 @@ class StepDefinition(BaseModel, frozen=True, extra="forbid"):
 
 
 class PipelineDefinition(BaseModel, frozen=True, extra="forbid"):
-    """Everything a pipeline file may hold. Relative paths are meant from where the run is started."""
+    """Everything a pipeline file may hold. Relative paths are meant from where the run is started.
+
+    A host is asked at most ``host_concurrency`` times at once, and every ``host_delay_seconds`` or as its robots.txt
+    wants. ``max_wait_seconds`` is the longest wait that a host may ask for by ``Retry-After`` or ``Crawl-delay``.
+    """
 
     name: str = "pipeline"
     description: str = ""
@@ -39,6 +43,10 @@ class PipelineDefinition(BaseModel, frozen=True, extra="forbid"):
     max_depth: int | None = Field(None, ge=0)
     max_failures: int | None = Field(None, ge=0)
     allow_hosts: tuple[str, ...] = ()
+    obey_robots: bool = True
+    host_delay_seconds: float = Field(0.0, ge=0, le=3600)
+    host_concurrency: int | None = Field(None, ge=1, le=1000)
+    max_wait_seconds: float = Field(60.0, ge=0, le=86_400)
     strict: bool = False
     journal: str = ""
 

@@ -25,6 +25,7 @@ TIMEOUT = "timeout"
 CONNECTION = "connection_error"
 ANYTHING = "error"
 REFUSED = "refused"
+ROBOTS = "robots"
 
 _STATUS_KIND = re.compile(r"[1-5](\d\d|xx)_error")
 
@@ -46,10 +47,11 @@ class Remedy(BaseModel, frozen=True, extra="forbid"):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One attempt that came to nothing."""
+    """One attempt that came to nothing. ``wait`` is how long the host asks to be left alone, where it does."""
 
     kind: str
     reason: str
+    wait: float | None = None
 
 
 class Recovery:

@@ -44,8 +44,8 @@ class PlaywrightBrick(FetchBrick):
         wait_until: Literal["commit", "domcontentloaded", "load", "networkidle"] = "load"
         wait_for: str = Field("", description="a selector that must be there before the page is read")
         interactions: tuple[Interaction, ...] = ()
-        headless: bool = True
-        user_agent: str = ""
+        headless: bool = Field(True, description="without a window")
+        user_agent: str = Field("", description="instead of the browser's own; robots.txt is obeyed under its name")
 
     spec = scraping_spec("playwright")
     modules = ("playwright",)
@@ -87,7 +87,10 @@ class PlaywrightBrick(FetchBrick):
         from playwright.async_api import TimeoutError as TooSlow
 
         with self.told_plainly(item.url, TooSlow, Error):
-            tab = await (await self._context(await self.way_out(item))).new_page()
+            context = await self._context(await self.way_out(item))
+            if self.config.cookies:
+                await self._bake(context, item.url)
+            tab = await context.new_page()
             try:
                 async with asyncio.timeout(self.config.timeout):
                     return [await self._fetch(tab, item)]
@@ -138,6 +141,11 @@ class PlaywrightBrick(FetchBrick):
                     options["proxy"] = {"server": proxy, **({"bypass": "<-loopback>"} if self._guard else {})}
                 self._contexts[browser, proxy] = await browser.new_context(**options)
             return self._contexts[browser, proxy]
+
+    async def _bake(self, context: BrowserContext, url: str) -> None:
+        """Give the context the cookies of the settings, for one more host."""
+        cookies = self.config.cookies.items()
+        await context.add_cookies([{"name": name, "value": value, "url": url} for name, value in cookies])
 
     @property
     def _path(self) -> str:
