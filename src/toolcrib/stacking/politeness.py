@@ -7,6 +7,7 @@ nobody answers) allows nothing, until it can.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
@@ -102,7 +103,7 @@ class Politeness:
         wait = None
         for page in given:
             if isinstance(page, Page):
-                wait = self._heard(page) or wait
+                wait = self._heard(page)
                 if page.url != request.url:
                     await self._obeyed(step, replace(request, url=page.url))
         return given, followed, wait
@@ -120,7 +121,7 @@ class Politeness:
             now = time.monotonic()
             held = host.held_until - now
             if held > self._limits.max_wait_seconds > 0:
-                asks = f"the host answered {host.held_by} and asks to be left alone for {held:.0f} s"
+                asks = f"the host answered {host.held_by} and asks to be left alone for {math.ceil(held)} s"
                 most = f"'max_wait_seconds' is {self._limits.max_wait_seconds:g}"
                 raise Unwelcome(Failure(f"{host.held_by}_error", f"{url} was not fetched: {asks}; {most}"))
             begin = max(now, host.free_at, host.held_until)
@@ -128,7 +129,7 @@ class Politeness:
             if begin <= now:
                 return
             if held > 0:
-                self._tell(step.statistics.tool, url, f"waiting {held:.0f} s, as the host asks")
+                self._tell(step.statistics.tool, url, f"waiting {math.ceil(held)} s, as the host asks")
             await self._pause(begin - now)
             if host.held_until <= time.monotonic() + _EARLY:
                 return
