@@ -11,7 +11,7 @@ from toolcrib.stacking.items import Item, Page, Record, Request, Stored
 from toolcrib.stacking.pipeline import Pipeline, SpecsOf
 from toolcrib.stacking.planner import Miss, Plan, Planner, Stack, plan
 from toolcrib.stacking.politeness import Crawler, Robots
-from toolcrib.stacking.reports import FailedRequest, Progress, RunReport
+from toolcrib.stacking.reports import FailedRequest, Progress, RunReport, Selecting, UnmatchedSelector
 from toolcrib.stacking.step import StepStatistics
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "Robots",
     "RunReport",
     "Secrets",
+    "Selecting",
     "SpecsOf",
     "Stack",
     "StackingIndex",
@@ -43,6 +44,7 @@ __all__ = [
     "StepDefinition",
     "StepStatistics",
     "Stored",
+    "UnmatchedSelector",
     "plan",
     "read_definition",
 ]

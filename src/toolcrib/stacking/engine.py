@@ -21,7 +21,7 @@ from toolcrib.stacking.items import Item, Page, Request
 from toolcrib.stacking.journal import Journal
 from toolcrib.stacking.politeness import ASKED_AGAIN, Politeness, Stopped, Unwelcome
 from toolcrib.stacking.recovery import REFUSED, ROBOTS, Failure, Recovery, failure_from, failure_of
-from toolcrib.stacking.reports import FailedRequest, Progress, RunReport
+from toolcrib.stacking.reports import FailedRequest, Progress, RunReport, Selecting
 from toolcrib.stacking.step import Step
 
 _KEPT_FAILURES = 100
@@ -76,9 +76,8 @@ class Run:
         self._kept_away = 0
         self._politeness = Politeness(limits, self._stop, self._note)
         if on_progress is not None:
-            for stage in stages:
-                for step in (stage.main, *stage.rewriters, *chain(*stage.substitutes.values())):
-                    step.on_note = self._note
+            for step in self._steps():
+                step.on_note = self._note
 
     async def __call__(self, start: AsyncIterator[Request] | Iterator[Request]) -> RunReport:
         begun = time.perf_counter()
@@ -93,10 +92,16 @@ class Run:
                 await self._settle()
         finally:
             await self._abandon()
+            bricks = {id(step.brick): step.brick for step in self._steps()}.values()
+            self.report.unmatched = [each for one in bricks if isinstance(one, Selecting) for each in one.unmatched()]
             self.report.seconds = time.perf_counter() - begun
         if self._stop.is_set():
             self.report.outcome = "stopped"
         return self.report
+
+    def _steps(self) -> Iterator[Step]:
+        for stage in self._stages:
+            yield from (stage.main, *stage.rewriters, *chain(*stage.substitutes.values()))
 
     async def _fill(self, start: AsyncIterator[Request] | Iterator[Request]) -> None:
         """Begin what can begin: pages that wait for their reading, then requests that were found, then the start."""
