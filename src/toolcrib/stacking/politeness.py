@@ -34,9 +34,11 @@ class Robots(Protocol):
     @property
     def delay(self) -> float:
         """The seconds between two requests that it asks for."""
+        ...
 
     def refusal(self, url: str) -> str:
         """The rule that keeps the crawler away from an address; '' if it may be fetched."""
+        ...
 
 
 @runtime_checkable
@@ -46,9 +48,11 @@ class Crawler(Protocol):
     @property
     def robots_name(self) -> str:
         """The name by which a robots.txt speaks of it."""
+        ...
 
     async def fetch_robots(self, request: Request, /) -> Page:
         """The answer to a request for a robots.txt, by the way that pages come too."""
+        ...
 
     def read_robots(self, page: Page, /) -> Robots: ...
 
