@@ -189,8 +189,8 @@ async def test_another_brick_does_not_stand_in_for_one_that_robots_txt_refuses(h
     assert host.paths == ["/robots.txt"]
 
 
-@pytest.mark.parametrize("client", ["requests", "curl_cffi", "playwright"])
-async def test_every_client_obeys(client: str, host: Host, chromium_path: str) -> None:
+@pytest.mark.parametrize("client", ["requests", "curl_cffi", "scrapy"])
+async def test_every_client_obeys(client: str, host: Host) -> None:
     host.allow("User-agent: *\nDisallow: /no\n")
     report = await run(host, "/no", "/yes", client=client)
     assert [(failure.kind, failure.tool) for failure in report.failures] == [("robots", client)]
@@ -321,7 +321,7 @@ async def test_a_run_that_waits_can_be_stopped_and_goes_on_later(host: Host, tmp
     assert (again.done, again.skipped) == (1, 0)
 
 
-CLIENTS = ["httpx", "requests", "curl_cffi", "playwright"]
+CLIENTS = ["httpx", "requests", "curl_cffi", "scrapy", "playwright"]
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -330,7 +330,7 @@ async def test_headers_and_cookies_are_said_for_each_step(client: str, host: Hos
     config = {"headers": {"X-Team": "books"}, "cookies": {"session": "s1"}}
     report = await run(host, "/1", client=(client, config), concurrency=1)
     assert report.ok
-    await run(host, "/2", client=client)
+    await run(host, "/2")
     first, second = (headers for path, _, headers in host.asked if path in ("/1", "/2"))
     assert (first["x-team"], first["cookie"]) == ("books", "session=s1")
     assert "x-team" not in second

@@ -70,13 +70,13 @@ def marked(mark: str) -> dict[str, str]:
 
 
 def kill_marked(mark: str) -> bool:
-    """End every process that was started with ``mark``; whether there was one."""
+    """End every process that was started with ``mark``, or has it in its command line; whether there was one."""
     found = False
     wanted = f"{_MARK}={mark}".encode()
-    for entry in Path("/proc").glob("[0-9]*/environ"):
+    for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if wanted in entry.read_bytes():
-                os.kill(int(entry.parent.name), signal.SIGKILL)
+            if wanted in (entry / "environ").read_bytes() or mark.encode() in (entry / "cmdline").read_bytes():
+                os.kill(int(entry.name), signal.SIGKILL)
                 found = True
     return found
 

@@ -10,8 +10,8 @@ import subprocess
 import tempfile
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from toolcrib import UnavailableError
@@ -34,8 +34,8 @@ class Driver:
         from urllib3.exceptions import HTTPError
 
         self.ended = False
-        self._mark = uuid.uuid4().hex
         self._profile = tempfile.mkdtemp(prefix="toolcrib-chromium-")
+        self._mark = Path(self._profile).name  # Chromium's helpers forget their environment, but not the profile
         options = ChromeOptions()
         options.binary_location = browser
         options.page_load_strategy = strategy
