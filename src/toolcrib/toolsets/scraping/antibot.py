@@ -70,11 +70,11 @@ class ScraperApiBrick(FetchBrick):
     """One call to the service for each request; the service's own refusals are told apart from the site's."""
 
     class Config(FetchConfig):
-        endpoint: str = "https://api.scraperapi.com/"
+        endpoint: str = Field("https://api.scraperapi.com/", description="where the service answers")
         timeout: float = Field(70.0, gt=0, le=600, description="the service itself tries for up to 70 seconds")
         render: bool = Field(False, description="run the page's JavaScript")
-        country_code: str = ""
-        premium: bool = False
+        country_code: str = Field("", description="the country to ask from, such as 'nl'")
+        premium: bool = Field(False, description="through the proxies of homes and telephones")
 
     spec = scraping_spec("scraperapi")
     modules = ("httpx",)

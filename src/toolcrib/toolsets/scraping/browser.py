@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 class Interaction(BrickConfig):
     """One thing to do on the page before it is read: click, fill, wait for an element, or scroll to its end."""
 
-    click: str = ""
-    fill: str = ""
-    value: str = ""
-    wait_for: str = ""
-    scroll: bool = False
+    click: str = Field("", description="the selector of what to click")
+    fill: str = Field("", description="the selector of a field to fill")
+    value: str = Field("", description="what to fill it with")
+    wait_for: str = Field("", description="a selector to wait for")
+    scroll: bool = Field(False, description="go to the end of the page")
 
     @model_validator(mode="after")
     def _is_one_thing(self) -> Interaction:
@@ -41,9 +41,11 @@ class PlaywrightBrick(FetchBrick):
 
     class Config(FetchConfig):
         executable: str = Field("", description="the browser's path; found by itself if it is empty")
-        wait_until: Literal["commit", "domcontentloaded", "load", "networkidle"] = "load"
+        wait_until: Literal["commit", "domcontentloaded", "load", "networkidle"] = Field(
+            "load", description="when a page counts as loaded"
+        )
         wait_for: str = Field("", description="a selector that must be there before the page is read")
-        interactions: tuple[Interaction, ...] = ()
+        interactions: tuple[Interaction, ...] = Field((), description="what to do on the page before it is read")
         headless: bool = Field(True, description="without a window")
         user_agent: str = Field("", description="instead of the browser's own; robots.txt is obeyed under its name")
 

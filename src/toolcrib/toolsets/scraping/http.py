@@ -30,7 +30,7 @@ class HttpxBrick(FetchBrick):
 
     class Config(FetchConfig):
         http2: bool = Field(False, description="use HTTP/2 if the server does; needs the package h2")
-        max_redirects: int = Field(20, ge=0)
+        max_redirects: int = Field(20, ge=0, description="so many redirects one after the other")
 
     spec = scraping_spec("httpx")
     modules = ("httpx",)
