@@ -37,12 +37,12 @@ class Driver:
         self._profile = tempfile.mkdtemp(prefix="toolcrib-chromium-")
         self._mark = Path(self._profile).name  # Chromium's helpers forget their environment, but not the profile
         options = ChromeOptions()
-        options.binary_location = browser
-        options.page_load_strategy = strategy
-        options.accept_insecure_certs = not verify
-        options.unhandled_prompt_behavior = "dismiss"
-        options.set_capability("goog:loggingPrefs", {"performance": "ALL"})  # a page's status and headers
+        options.add_experimental_option("binary", browser)
         options.add_experimental_option("prefs", {"download_restrictions": 3})
+        options.set_capability("pageLoadStrategy", strategy)
+        options.set_capability("acceptInsecureCerts", not verify)
+        options.set_capability("unhandledPromptBehavior", "dismiss")
+        options.set_capability("goog:loggingPrefs", {"performance": "ALL"})  # a page's status and headers
         for argument in (*ARGUMENTS, "--no-sandbox", f"--user-data-dir={self._profile}", *arguments):
             options.add_argument(argument)
         self._service = ChromeService(driver, env=marked(self._mark), log_output=subprocess.DEVNULL)
