@@ -6,11 +6,13 @@ The same source gives the same bytes. A test compares them with what is committe
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -261,6 +263,92 @@ def rest_page() -> str:
     return _page(lines)
 
 
+SPECS = Path(__file__).parents[1] / "src/toolcrib/toolsets/scraping/specs.json"
+BRICK_EXAMPLES: dict[str, dict[str, Any]] = {
+    "parser": {"rows": "article", "selectors": {"title": "h2", "link": "a@href"}},
+    "data_storage": {"path": "rows.out", "key": "link"},
+    "proxy_manager": {"proxies": ["http://proxy.example:8080"]},
+    "extruct": {"syntaxes": ["json-ld"]},
+}
+
+
+def bricks_page() -> str:
+    from toolcrib.stacking import PipelineDefinition, StepDefinition
+    from toolcrib.stacking.recovery import Remedy
+    from toolcrib.toolsets.scraping import BRICKS
+
+    lines = [
+        "# Bricks",
+        _prose(
+            """
+            The tools that ship as bricks, each with its settings on a page of its own, and what a pipeline file may
+            hold. The guide is [Pipelines](../guides/pipelines.md).
+            """
+        ),
+    ]
+    rows = []
+    for name, brick in BRICKS.items():
+        shape = f"{brick.takes.__name__}, {brick.gives.__name__}"
+        rows.append((f"[`{name}`](bricks/{name}.md)", brick.spec.tool_type, shape, brick.spec.description))
+    lines.append(_table(("Brick", "Type", "Takes, gives", "What it does"), rows))
+    for title, model in (("A pipeline", PipelineDefinition), ("A step", StepDefinition), ("A remedy", Remedy)):
+        text = " ".join((model.__doc__ or "").replace("``", "`").split())
+        lines += [f"## {title}", _prose(text), _fields(model.model_json_schema())]
+    lines.append("```{toctree}\n:hidden:\n:glob:\n\nbricks/*\n```")
+    return _page(lines)
+
+
+def brick_page(name: str) -> str:
+    from toolcrib.toolsets.scraping import BRICKS
+
+    brick = BRICKS[name]
+    spec, schema = brick.spec, brick.Config.model_json_schema()
+    lines = [f"# {name}", _prose(spec.description)]
+    if spec.deprecated:
+        [why] = brick().missing()
+        lines.append(_prose(f"{why}. A pipeline that names it is refused with that sentence. {spec.limitations[0]}"))
+    else:
+        lines.append(_prose((inspect.getdoc(brick) or "").replace("``", "`")))
+        example = {"tool": name, "config": BRICK_EXAMPLES.get(name) or BRICK_EXAMPLES.get(spec.tool_type, {})}
+        lines.append(f"```json\n{json.dumps(example)}\n```")
+    keys = ", ".join(f"`{key}`" for key in spec.required_config)
+    facts = [
+        ("Takes", f"`{brick.takes.__name__}`"),
+        ("Gives", f"`{brick.gives.__name__}`"),
+        ("Type", f"`{spec.tool_type}`"),
+        ("Runs", f"`{spec.execution_mode}`"),
+        ("Install", f"`{spec.pip_install_command}`"),
+        ("Keys", keys),
+        ("Stacks with", ", ".join(f"`{one}`" for one in spec.compatibilities)),
+        ("Does not stack with", ", ".join(f"`{one}`" for one in spec.incompatible_with)),
+        ("Can do", ", ".join(f"`{one}`" for one in spec.capabilities)),
+    ]
+    lines.append(_table(("", ""), [fact for fact in facts if fact[1]]))
+    if schema.get("properties"):
+        lines += ["## Settings", _fields(schema)]
+    for other, nested in schema.get("$defs", {}).items():
+        lines += [f"## {other}", _prose(nested.get("description", "")), _fields(nested)]
+    return _page(lines)
+
+
+def _fields(schema: dict[str, Any]) -> str:
+    """The settings in a JSON Schema: what each is, what it is by itself, what it means."""
+    rows = []
+    for name, field in schema["properties"].items():
+        required = name in schema.get("required", ())
+        default = "required" if required else f"`{json.dumps(field.get('default', {}))}`"
+        rows.append((f"`{name}`", _json_type(field), default, f"{field['description']}{_choices(field)}"))
+    return _table(("Setting", "Type", "Default", "Meaning"), rows)
+
+
+def _choices(field: dict[str, Any]) -> str:
+    listed = field.get("enum") or field.get("items", {}).get("enum") or ()
+    least, most = field.get("minimum", field.get("exclusiveMinimum")), field.get("maximum")
+    if listed:
+        return f"; one of {', '.join(f'`{one}`' for one in listed)}"
+    return f"; {least} to {most}" if least is not None and most is not None else ""
+
+
 def decisions_page() -> str:
     lines = [
         "# Decisions",
@@ -351,8 +439,11 @@ def _dedented(text: str) -> str:
     return "\n".join([*lines[:1], *(line[margin:] for line in lines[1:])]).strip("\n")
 
 
+BRICK_NAMES = [str(spec["name"]) for spec in json.loads(SPECS.read_text(encoding="utf-8"))]
 PAGES: dict[str, Callable[[], str]] = {
     "decisions/README.md": decisions_page,
+    "reference/bricks.md": bricks_page,
+    **{f"reference/bricks/{name}.md": partial(brick_page, name) for name in BRICK_NAMES},
     "reference/cli.md": cli_page,
     "reference/errors.md": errors_page,
     "reference/python.md": python_page,

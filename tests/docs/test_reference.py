@@ -1,6 +1,7 @@
 """docs/reference and the index of decisions are made; what is committed must be what would be made now."""
 
 import importlib.util
+import json
 import re
 from pathlib import Path
 
@@ -28,8 +29,26 @@ def test_the_reference_is_not_stale(name: str):
 
 
 def test_there_is_no_page_that_nobody_makes():
-    there = {f"reference/{page.name}" for page in (ROOT / "docs/reference").glob("*.md")}
+    folder = ROOT / "docs"
+    there = {page.relative_to(folder).as_posix() for page in (folder / "reference").rglob("*.md")}
     assert there == {name for name in PAGES if name.startswith("reference/")}
+
+
+def test_every_brick_has_a_page_with_every_setting_and_an_example_that_is_right():
+    from toolcrib.toolsets.scraping import BRICKS
+
+    index = PAGES["reference/bricks.md"]()
+    for name, brick in BRICKS.items():
+        assert f"(bricks/{name}.md)" in index
+        page = PAGES[f"reference/bricks/{name}.md"]()
+        schema = brick.Config.model_json_schema()
+        for model in (schema, *schema.get("$defs", {}).values()):
+            for setting in model.get("properties", ()):
+                assert re.search(rf"^\| `{setting}` \| \S.*\| \S.*\| \S.* \|$", page, re.MULTILINE), (name, setting)
+        for step in re.findall(r"```json\n(.+)\n```", page):
+            written = json.loads(step)
+            assert brick(written["config"]).spec.name == written["tool"]
+        assert ("```json" in page) is not brick.spec.deprecated
 
 
 def test_every_setting_error_and_field_is_in_the_reference():

@@ -10,13 +10,15 @@ from toolcrib.stacking.installed import InstalledBricks
 from toolcrib.stacking.items import Item, Page, Record, Request, Stored
 from toolcrib.stacking.pipeline import Pipeline, SpecsOf
 from toolcrib.stacking.planner import Miss, Plan, Planner, Stack, plan
-from toolcrib.stacking.reports import FailedRequest, Progress, RunReport
+from toolcrib.stacking.politeness import Crawler, Robots
+from toolcrib.stacking.reports import FailedRequest, Progress, RunReport, Selecting, UnmatchedSelector
 from toolcrib.stacking.step import StepStatistics
 
 __all__ = [
     "BatchBrick",
     "Brick",
     "BrickConfig",
+    "Crawler",
     "FailedRequest",
     "InstalledBricks",
     "Item",
@@ -31,8 +33,10 @@ __all__ = [
     "Progress",
     "Record",
     "Request",
+    "Robots",
     "RunReport",
     "Secrets",
+    "Selecting",
     "SpecsOf",
     "Stack",
     "StackingIndex",
@@ -40,6 +44,7 @@ __all__ = [
     "StepDefinition",
     "StepStatistics",
     "Stored",
+    "UnmatchedSelector",
     "plan",
     "read_definition",
 ]

@@ -17,30 +17,36 @@ from toolcrib.core.spec import explain
 
 
 class StepDefinition(BaseModel, frozen=True, extra="forbid"):
-    """One brick with its settings. ``accept_status`` lists error statuses whose pages go on all the same."""
+    """One brick with its settings."""
 
-    tool: str
-    config: dict[str, Any] = Field(default_factory=dict)
-    step: int | None = None
-    concurrency: int | None = Field(None, ge=1, le=1000)
-    accept_status: tuple[int, ...] = ()
+    tool: str = Field(description="the brick")
+    config: dict[str, Any] = Field(default_factory=dict, description="its settings")
+    step: int | None = Field(None, description="its place in the row, if the order of writing is not meant")
+    concurrency: int | None = Field(None, ge=1, le=1000, description="so many items at once, if not as in the pipeline")
+    accept_status: tuple[int, ...] = Field((), description="error statuses whose pages go on all the same")
 
 
 class PipelineDefinition(BaseModel, frozen=True, extra="forbid"):
     """Everything a pipeline file may hold. Relative paths are meant from where the run is started."""
 
-    name: str = "pipeline"
-    description: str = ""
-    steps: tuple[StepDefinition, ...] = Field(min_length=1)
-    error_handling: dict[str, Any] = Field(default_factory=dict)
-    start: tuple[str, ...] = ()
-    concurrency: int = Field(8, ge=1, le=1000)
-    max_pages: int | None = Field(None, ge=1)
-    max_depth: int | None = Field(None, ge=0)
-    max_failures: int | None = Field(None, ge=0)
-    allow_hosts: tuple[str, ...] = ()
-    strict: bool = False
-    journal: str = ""
+    name: str = Field("pipeline", description="its name in reports, and as a tool")
+    description: str = Field("", description="what it is for")
+    steps: tuple[StepDefinition, ...] = Field(min_length=1, description="the bricks in their order")
+    error_handling: dict[str, Any] = Field(default_factory=dict, description="what follows which kind of failure")
+    start: tuple[str, ...] = Field((), description="the addresses to begin with; one may be written without the list")
+    concurrency: int = Field(8, ge=1, le=1000, description="so many requests at once")
+    max_pages: int | None = Field(None, ge=1, description="so many requests in all")
+    max_depth: int | None = Field(None, ge=0, description="so many links away from a start address")
+    max_failures: int | None = Field(None, ge=0, description="the run ends if more requests fail")
+    allow_hosts: tuple[str, ...] = Field((), description="hosts, with their subdomains, addresses or networks")
+    obey_robots: bool = Field(True, description="leave alone what a host's robots.txt refuses")
+    host_delay_seconds: float = Field(0.0, ge=0, le=3600, description="the pause between two requests to a host")
+    host_concurrency: int | None = Field(None, ge=1, le=1000, description="so many requests to a host at once")
+    max_wait_seconds: float = Field(
+        60.0, ge=0, le=86_400, description="the longest wait that a host may ask for; 0: none is heard"
+    )
+    strict: bool = Field(False, description="a tool that lists what it accepts accepts nothing else")
+    journal: str = Field("", description="a file of notes, so that a run that was killed goes on")
 
     @model_validator(mode="before")
     @classmethod

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -19,8 +19,9 @@ from toolcrib.core.errors import ToolFailedError
 from toolcrib.stacking.definition import PipelineDefinition
 from toolcrib.stacking.items import Item, Page, Request
 from toolcrib.stacking.journal import Journal
-from toolcrib.stacking.recovery import REFUSED, Failure, Recovery, failure_from, failure_of
-from toolcrib.stacking.reports import FailedRequest, Progress, RunReport
+from toolcrib.stacking.politeness import ASKED_AGAIN, Politeness, Stopped, Unwelcome
+from toolcrib.stacking.recovery import REFUSED, ROBOTS, Failure, Recovery, failure_from, failure_of
+from toolcrib.stacking.reports import FailedRequest, Progress, RunReport, Selecting
 from toolcrib.stacking.step import Step
 
 _KEPT_FAILURES = 100
@@ -72,10 +73,11 @@ class Run:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._drawing: asyncio.Task[Request | None] | None = None
         self._stopping: asyncio.Task[Any] | None = None
+        self._kept_away = 0
+        self._politeness = Politeness(limits, self._stop, self._note)
         if on_progress is not None:
-            for stage in stages:
-                for step in (stage.main, *stage.rewriters, *chain(*stage.substitutes.values())):
-                    step.on_note = self._note
+            for step in self._steps():
+                step.on_note = self._note
 
     async def __call__(self, start: AsyncIterator[Request] | Iterator[Request]) -> RunReport:
         begun = time.perf_counter()
@@ -90,10 +92,16 @@ class Run:
                 await self._settle()
         finally:
             await self._abandon()
+            bricks = {id(step.brick): step.brick for step in self._steps()}.values()
+            self.report.unmatched = [each for one in bricks if isinstance(one, Selecting) for each in one.unmatched()]
             self.report.seconds = time.perf_counter() - begun
         if self._stop.is_set():
             self.report.outcome = "stopped"
         return self.report
+
+    def _steps(self) -> Iterator[Step]:
+        for stage in self._stages:
+            yield from (stage.main, *stage.rewriters, *chain(*stage.substitutes.values()))
 
     async def _fill(self, start: AsyncIterator[Request] | Iterator[Request]) -> None:
         """Begin what can begin: pages that wait for their reading, then requests that were found, then the start."""
@@ -151,6 +159,8 @@ class Run:
                 await self._flow(0, [request])
             else:
                 await self._flow(self._fetching + 1, [page])
+        except Stopped:
+            return
         except StepFailed as error:
             self._failed(request, error)
         else:
@@ -166,11 +176,12 @@ class Run:
         failure = error.failure
         self._journal.failed(request, failure.reason)
         self.report.failed += 1
+        self._kept_away += failure.kind == ROBOTS
         if len(self.report.failures) < _KEPT_FAILURES:
             self.report.failures.append(FailedRequest(request.url, error.tool, failure.kind, failure.reason))
         self._tell(request.url, ok=False)
         most = self._limits.max_failures
-        if most is not None and self.report.failed > most:
+        if most is not None and self.report.failed - self._kept_away > most:
             raise ToolFailedError(
                 error.tool or "pipeline", f"more than {most} requests failed, the last with: {failure.reason}"
             )
@@ -220,13 +231,17 @@ class Run:
         await self._flow(index + 1, given)
 
     async def _with_remedies(self, stage: Stage, item: Item) -> Sequence[Item]:
-        """Try, try again, try with others, as the error handling says."""
-        step, tried, retries = stage.main, {id(stage.main)}, 0
+        """Try, try again when the host says so, and as the error handling says, try with others."""
+        step, tried, retries, asked = stage.main, {id(stage.main)}, 0, 0
         while True:
             outcome = await self._attempt(stage, step, item)
             if not isinstance(outcome, Failure):
                 return outcome
-            kind = self._recovery.match(outcome.kind)
+            if outcome.wait is not None and asked < ASKED_AGAIN:
+                asked += 1
+                step.statistics.retries += 1
+                continue
+            kind = "" if outcome.kind == ROBOTS else self._recovery.match(outcome.kind)
             remedy = self._recovery.remedies.get(kind)
             if remedy is not None and retries < remedy.retry_count:
                 await asyncio.sleep(backoff(retries, remedy.delay_seconds))
@@ -253,11 +268,14 @@ class Run:
                     return []
                 rewritten = given[0]
                 passed.append((rewriter, rewritten))
-            outcome, followed = await step(rewritten)
+            outcome, followed = await self._take_turn(stage, step, rewritten)
+        except Stopped:
+            raise
+        except Unwelcome as unwelcome:
+            outcome = unwelcome.failure
         except Exception as error:  # noqa: BLE001  a brick is anybody's code; its failure is a result of the run
             outcome = failure_from(error)
         else:
-            outcome = failure_of(outcome, stage.accepted) or outcome
             if not isinstance(outcome, Failure):
                 for request in followed:
                     self._admit(request)
@@ -265,6 +283,15 @@ class Run:
         for rewriter, told in passed:
             rewriter.brick.feedback(told, kind)
         return outcome
+
+    async def _take_turn(self, stage: Stage, step: Step, item: Item) -> tuple[Sequence[Item] | Failure, list[Request]]:
+        """What the step gives, or the failure that its page tells; a page is asked for when its host may be asked."""
+        if isinstance(item, Request) and issubclass(step.brick.gives, Page):
+            given, followed, wait = await self._politeness.ask(step, item)
+        else:
+            (given, followed), wait = await step(item), None
+        failure = failure_of(given, stage.accepted)
+        return (given if failure is None else replace(failure, wait=wait)), followed
 
 
 def _chunks(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:

@@ -157,6 +157,7 @@ class Pipeline:
                 "items": report.items,
                 "records": records,
                 "failures": [{"url": one.url, "kind": one.kind, "reason": one.reason} for one in report.failures],
+                "unmatched": [str(one) for one in report.unmatched],
             }
 
         known = {

@@ -25,6 +25,7 @@ TIMEOUT = "timeout"
 CONNECTION = "connection_error"
 ANYTHING = "error"
 REFUSED = "refused"
+ROBOTS = "robots"
 
 _STATUS_KIND = re.compile(r"[1-5](\d\d|xx)_error")
 
@@ -32,24 +33,25 @@ _STATUS_KIND = re.compile(r"[1-5](\d\d|xx)_error")
 class Substitute(BaseModel, frozen=True, extra="forbid"):
     """A brick that stands in for the one that failed."""
 
-    tool: str
-    config: dict[str, Any] = Field(default_factory=dict)
+    tool: str = Field(description="the brick")
+    config: dict[str, Any] = Field(default_factory=dict, description="its settings")
 
 
 class Remedy(BaseModel, frozen=True, extra="forbid"):
     """First ``retry_count`` more attempts, the wait before each twice the last; then the substitutes in turn."""
 
-    retry_count: int = Field(0, ge=0, le=100)
-    retry_with: tuple[Substitute, ...] = ()
-    delay_seconds: float = Field(0.2, ge=0, le=3600)
+    retry_count: int = Field(0, ge=0, le=100, description="so many more attempts")
+    retry_with: tuple[Substitute, ...] = Field((), description="then these bricks in turn, by name or as objects")
+    delay_seconds: float = Field(0.2, ge=0, le=3600, description="the wait before the first of them")
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One attempt that came to nothing."""
+    """One attempt that came to nothing. ``wait`` is how long the host asks to be left alone, where it does."""
 
     kind: str
     reason: str
+    wait: float | None = None
 
 
 class Recovery:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
 from toolcrib.stacking.step import StepStatistics
 
@@ -16,6 +17,30 @@ class FailedRequest:
     tool: str
     kind: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnmatchedSelector:
+    """A selector that matched nothing on ``pages`` of the ``of`` pages that its step has read."""
+
+    tool: str
+    setting: str
+    selector: str
+    pages: int
+    of: int
+
+    def __str__(self) -> str:
+        where = f"any of {self.of} pages" if self.pages == self.of > 1 else f"{self.pages} of {self.of} pages"
+        if self.of == 1:
+            where = "the one page that was read"
+        return f"step {self.tool!r}: the selector {self.selector!r} of {self.setting!r} matched nothing on {where}"
+
+
+@runtime_checkable
+class Selecting(Protocol):
+    """A brick that reads pages by selectors, and counts which of them match."""
+
+    def unmatched(self) -> Sequence[UnmatchedSelector]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +71,8 @@ class RunReport:
     seconds: float = 0.0
     steps: list[StepStatistics] = field(default_factory=list)
     failures: list[FailedRequest] = field(default_factory=list)
+    unmatched: list[UnmatchedSelector] = field(default_factory=list)
+    """The row selectors that matched nothing on some page, and the field selectors that matched nothing at all."""
 
     @property
     def ok(self) -> bool:

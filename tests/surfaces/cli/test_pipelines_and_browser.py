@@ -130,6 +130,26 @@ def test_a_request_that_fails_is_status_1(cli: Cli, site: str):
     assert answer.json["failed"] == 1
 
 
+def test_a_selector_that_matches_nothing_is_told(cli: Cli, site: str):
+    file = pipeline(site, "httpx", "parsel")
+    Path(file).write_text(Path(file).read_text(encoding="utf-8").replace("li.book", "li.bok"), encoding="utf-8")
+    answer = cli("pipeline", "run", file)
+    assert answer.status == 0
+    assert "step 'parsel': the selector 'li.bok' of 'rows' matched nothing on any of 2 pages" in one_sentence(answer)
+    assert answer.json["unmatched"] == [
+        {"tool": "parsel", "setting": "rows", "selector": "li.bok", "pages": 2, "of": 2}
+    ]
+
+
+def test_what_robots_txt_refuses_is_told_by_its_rule(cli: Cli, site: str, tmp_path: Path):
+    (tmp_path / "site/robots.txt").write_text("User-agent: *\nDisallow: /more.html\n", encoding="utf-8")
+    answer = cli("pipeline", "run", pipeline(site, "httpx", "parsel"))
+    assert answer.status == 1
+    assert "says 'Disallow: /more.html' to 'Toolcrib'" in one_sentence(answer)
+    assert (answer.json["done"], answer.json["failures"][0]["kind"]) == (1, "robots")
+    assert cli("pipeline", "run", pipeline(site, "httpx", "parsel", obey_robots=False)).status == 0
+
+
 def test_what_the_operator_denies_a_pipeline_does_not_reach(cli: Cli, site: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TOOLCRIB_DENIED_ADDRESSES", "127.0.0.0/8")
     by_name = site.replace("127.0.0.1", "localhost")

@@ -31,7 +31,7 @@ from toolcrib.stacking.step import Step
 from toolcrib.toolsets.scraping import BRICKS, make_pipeline
 from toolcrib.toolsets.scraping.practice import Site
 
-CLIENTS = ["httpx", "requests", "curl_cffi"]
+CLIENTS = ["httpx", "requests", "curl_cffi", "scrapy"]
 FETCHERS = [*CLIENTS, "playwright"]
 
 
@@ -105,7 +105,7 @@ async def test_a_form_can_be_posted(name: str, site: Site, chromium_path: str) -
 
 
 @pytest.mark.parametrize(
-    ("name", "status"), [("httpx", 403), ("requests", 403), ("curl_cffi", 200), ("playwright", 200)]
+    ("name", "status"), [("httpx", 403), ("requests", 403), ("scrapy", 403), ("curl_cffi", 200), ("playwright", 200)]
 )
 async def test_who_gets_past_the_guard(name: str, status: int, site: Site, chromium_path: str) -> None:
     async with fetching(name) as fetch:
@@ -209,6 +209,7 @@ def test_what_a_setting_needs_is_missing_too(monkeypatch: pytest.MonkeyPatch) ->
 
 PACKAGES = (
     *("httpx", "requests", "curl_cffi", "playwright", "bs4", "lxml", "selectolax", "parsel", "extruct", "pyarrow"),
+    *("selenium", "scrapy"),
 )
 WITHOUT_PACKAGES = f"""
 import sys
@@ -231,6 +232,8 @@ def test_without_any_package_every_brick_can_be_named_and_says_what_it_needs(tmp
     assert set(told) == set(BRICKS)
     nothing_needed = {name for name, errors in told.items() if not errors}
     assert nothing_needed == {"proxy-list", "jsonlines", "csv", "sqlite"}
+    assert {told[name] for name in ("selenium", "scrapy")} == {"MissingDependencyError"}
+    assert {told[name] for name in ("cloudscraper", "undetected-chromedriver")} == {"ToolValidationError"}
     assert told["scraperapi"] == "MissingDependencyError MissingConfigError"
 
 

@@ -84,6 +84,8 @@ def run(
         _print_report(invoked, report)
     for failure in report.failures[:5]:
         complain(invoked.program, f"{failure.url}: {failure.tool!r} failed: {failure.reason}")
+    for selector in report.unmatched:
+        complain(invoked.program, str(selector))
     raise typer.Exit(0 if report.ok else Exit.NO)
 
 

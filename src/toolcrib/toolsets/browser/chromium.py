@@ -32,7 +32,7 @@ _KNOWN_PLACES = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 )
-_ARGUMENTS = (
+ARGUMENTS = (
     "--disable-gpu",
     "--disable-background-networking",
     "--disable-component-update",
@@ -62,6 +62,23 @@ def find_chromium(path: str = "", own: str = "") -> str:
         if found := shutil.which(place):
             return found
     raise MissingDependencyError("Chromium", "apt install chromium, or: playwright install chromium")
+
+
+def marked(mark: str) -> dict[str, str]:
+    """The environment for a browser that can be found again, with every process that it starts."""
+    return {**os.environ, _MARK: mark}
+
+
+def kill_marked(mark: str) -> bool:
+    """End every process that was started with ``mark``, or has it in its command line; whether there was one."""
+    found = False
+    wanted = f"{_MARK}={mark}".encode()
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if wanted in (entry / "environ").read_bytes() or mark.encode() in (entry / "cmdline").read_bytes():
+                os.kill(int(entry.name), signal.SIGKILL)
+                found = True
+    return found
 
 
 class Chromium:
@@ -106,8 +123,8 @@ class Chromium:
             return await chromium.launch(
                 executable_path=path,
                 headless=self._headless,
-                args=[*_ARGUMENTS, *self._arguments],
-                env={**os.environ, _MARK: self._mark},
+                args=[*ARGUMENTS, *self._arguments],
+                env={**marked(self._mark)},
                 chromium_sandbox=not is_root and "--no-sandbox" not in self._arguments,
             )
         except failed as error:
@@ -146,11 +163,7 @@ class Chromium:
 
     def kill(self) -> None:
         """End it without asking, with every process that it started: they all have inherited its mark."""
-        mark = f"{_MARK}={self._mark}".encode()
-        for entry in Path("/proc").glob("[0-9]*/environ"):
-            with contextlib.suppress(OSError):
-                if mark in entry.read_bytes():
-                    os.kill(int(entry.parent.name), signal.SIGKILL)
+        kill_marked(self._mark)
 
     async def __aenter__(self) -> Self:
         await self.browser()

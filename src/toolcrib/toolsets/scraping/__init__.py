@@ -16,12 +16,15 @@ from toolcrib.stacking import Brick, InstalledBricks, Pipeline, Secrets, SpecsOf
 from toolcrib.toolsets.scraping.antibot import CurlBrick, ScraperApiBrick
 from toolcrib.toolsets.scraping.browser import PlaywrightBrick
 from toolcrib.toolsets.scraping.captcha import AntiCaptchaBrick
+from toolcrib.toolsets.scraping.framework import ScrapyBrick
 from toolcrib.toolsets.scraping.http import HttpxBrick, RequestsBrick
 from toolcrib.toolsets.scraping.parsers import BeautifulSoupBrick, ExtructBrick, ParselBrick, SelectolaxBrick
 from toolcrib.toolsets.scraping.proxies import ProxyListBrick
+from toolcrib.toolsets.scraping.retired import RetiredBrick
 from toolcrib.toolsets.scraping.specs import scraping_specs
 from toolcrib.toolsets.scraping.tables import ParquetBrick, SqliteBrick
 from toolcrib.toolsets.scraping.textfiles import CsvBrick, JsonLinesBrick
+from toolcrib.toolsets.scraping.webdriver import SeleniumBrick
 
 __all__ = ["BRICKS", "load_pipeline", "make_pipeline", "scraping_specs"]
 
@@ -32,6 +35,8 @@ BRICKS: Mapping[str, type[Brick[Any, Any]]] = MappingProxyType(
             HttpxBrick,
             RequestsBrick,
             PlaywrightBrick,
+            SeleniumBrick,
+            ScrapyBrick,
             CurlBrick,
             ScraperApiBrick,
             ProxyListBrick,
@@ -44,10 +49,12 @@ BRICKS: Mapping[str, type[Brick[Any, Any]]] = MappingProxyType(
             CsvBrick,
             SqliteBrick,
             ParquetBrick,
+            RetiredBrick.of("undetected-chromedriver"),
+            RetiredBrick.of("cloudscraper"),
         )
     }
 )
-"""Every brick that ships, by the name of its spec."""
+"""Every brick that ships, by the name of its spec; the last ones only say what to use instead."""
 
 
 def load_pipeline(

@@ -24,7 +24,7 @@ class CurlBrick(FetchBrick):
 
     class Config(FetchConfig):
         impersonate: str = Field("chrome", description="the browser to look like, such as 'chrome' or 'safari'")
-        user_agent: str = ""
+        user_agent: str = Field("", description="instead of the browser's own; robots.txt is obeyed under its name")
 
         def headers_for(self, request: Request) -> dict[str, str]:
             own = {"User-Agent": self.user_agent} if self.user_agent else {}
@@ -38,7 +38,9 @@ class CurlBrick(FetchBrick):
         from curl_cffi.requests import AsyncSession
 
         await super().open()
-        self._session: AsyncSession[Any] = AsyncSession(trust_env=False, max_clients=100)
+        self._session: AsyncSession[Any] = AsyncSession(
+            trust_env=False, max_clients=100, cookies=dict(self.config.cookies)
+        )
 
     async def close(self) -> None:
         await self._session.close()
@@ -68,11 +70,11 @@ class ScraperApiBrick(FetchBrick):
     """One call to the service for each request; the service's own refusals are told apart from the site's."""
 
     class Config(FetchConfig):
-        endpoint: str = "https://api.scraperapi.com/"
+        endpoint: str = Field("https://api.scraperapi.com/", description="where the service answers")
         timeout: float = Field(70.0, gt=0, le=600, description="the service itself tries for up to 70 seconds")
         render: bool = Field(False, description="run the page's JavaScript")
-        country_code: str = ""
-        premium: bool = False
+        country_code: str = Field("", description="the country to ask from, such as 'nl'")
+        premium: bool = Field(False, description="through the proxies of homes and telephones")
 
     spec = scraping_spec("scraperapi")
     modules = ("httpx",)
@@ -100,7 +102,7 @@ class ScraperApiBrick(FetchBrick):
                 item.method,
                 config.endpoint,
                 params=self._parameters(item),
-                headers={**config.headers, **item.headers},
+                headers=self._sent(item),
                 content=item.body or None,
             )
         url = response.headers.get("sa-final-url", item.url)
@@ -109,9 +111,19 @@ class ScraperApiBrick(FetchBrick):
             raise DeniedError(f"the service behind 'scraperapi' {_REFUSALS[page.status]}", rule="scraperapi")
         return [page]
 
+    async def fetch_robots(self, request: Request, /) -> Page:
+        """Through the service too: the site would not answer us."""
+        [page] = await self.process(request, StepContext())
+        return page
+
+    def _sent(self, request: Request) -> dict[str, str]:
+        """What the service is to hand on."""
+        cookies = "; ".join(f"{name}={value}" for name, value in self.config.cookies.items())
+        return {**({"Cookie": cookies} if cookies else {}), **self.config.headers, **request.headers}
+
     def _parameters(self, request: Request) -> dict[str, str]:
         config = self.config
-        chosen = {"render": config.render, "premium": config.premium, "keep_headers": bool(request.headers)}
+        chosen = {"render": config.render, "premium": config.premium, "keep_headers": bool(self._sent(request))}
         parameters = {"api_key": self._key, "url": request.url, "country_code": config.country_code}
         return {name: value for name, value in parameters.items() if value} | {
             name: "true" for name, wanted in chosen.items() if wanted

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 class Interaction(BrickConfig):
     """One thing to do on the page before it is read: click, fill, wait for an element, or scroll to its end."""
 
-    click: str = ""
-    fill: str = ""
-    value: str = ""
-    wait_for: str = ""
-    scroll: bool = False
+    click: str = Field("", description="the selector of what to click")
+    fill: str = Field("", description="the selector of a field to fill")
+    value: str = Field("", description="what to fill it with")
+    wait_for: str = Field("", description="a selector to wait for")
+    scroll: bool = Field(False, description="go to the end of the page")
 
     @model_validator(mode="after")
     def _is_one_thing(self) -> Interaction:
@@ -41,11 +41,13 @@ class PlaywrightBrick(FetchBrick):
 
     class Config(FetchConfig):
         executable: str = Field("", description="the browser's path; found by itself if it is empty")
-        wait_until: Literal["commit", "domcontentloaded", "load", "networkidle"] = "load"
+        wait_until: Literal["commit", "domcontentloaded", "load", "networkidle"] = Field(
+            "load", description="when a page counts as loaded"
+        )
         wait_for: str = Field("", description="a selector that must be there before the page is read")
-        interactions: tuple[Interaction, ...] = ()
-        headless: bool = True
-        user_agent: str = ""
+        interactions: tuple[Interaction, ...] = Field((), description="what to do on the page before it is read")
+        headless: bool = Field(True, description="without a window")
+        user_agent: str = Field("", description="instead of the browser's own; robots.txt is obeyed under its name")
 
     spec = scraping_spec("playwright")
     modules = ("playwright",)
@@ -87,7 +89,10 @@ class PlaywrightBrick(FetchBrick):
         from playwright.async_api import TimeoutError as TooSlow
 
         with self.told_plainly(item.url, TooSlow, Error):
-            tab = await (await self._context(await self.way_out(item))).new_page()
+            context = await self._context(await self.way_out(item))
+            if self.config.cookies:
+                await self._bake(context, item.url)
+            tab = await context.new_page()
             try:
                 async with asyncio.timeout(self.config.timeout):
                     return [await self._fetch(tab, item)]
@@ -138,6 +143,11 @@ class PlaywrightBrick(FetchBrick):
                     options["proxy"] = {"server": proxy, **({"bypass": "<-loopback>"} if self._guard else {})}
                 self._contexts[browser, proxy] = await browser.new_context(**options)
             return self._contexts[browser, proxy]
+
+    async def _bake(self, context: BrowserContext, url: str) -> None:
+        """Give the context the cookies of the settings, for one more host."""
+        cookies = self.config.cookies.items()
+        await context.add_cookies([{"name": name, "value": value, "url": url} for name, value in cookies])
 
     @property
     def _path(self) -> str:

@@ -55,9 +55,9 @@ class AntiCaptchaBrick(ConnectingBrick[Page, Page]):
     """Lets pages without a captcha pass; the others come back as the page behind it."""
 
     class Config(BrickConfig):
-        endpoint: str = "https://api.anti-captcha.com"
+        endpoint: str = Field("https://api.anti-captcha.com", description="where the service answers")
         timeout: float = Field(120.0, gt=0, le=600, description="seconds for one solution")
-        poll_seconds: float = Field(3.0, gt=0)
+        poll_seconds: float = Field(3.0, gt=0, description="how often to ask whether it is solved")
         task_types: dict[str, str] = Field(
             default_factory=dict, description="a service's own names for tasks, such as {'cf-turnstile': '...'}"
         )

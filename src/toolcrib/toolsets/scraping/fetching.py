@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import quote, urlsplit
 
 from pydantic import Field
@@ -13,8 +13,13 @@ from pydantic import Field
 from toolcrib import AddressRules, DeniedError, ToolFailedError, ToolTimeoutError, UnavailableError
 from toolcrib.stacking import Brick, BrickConfig, Item, Page, Request
 from toolcrib.toolsets.browser.guard import GuardProxy, refusal_in
+from toolcrib.toolsets.scraping.robots import MOST_BYTES, RobotsTxt, name_of
+
+if TYPE_CHECKING:
+    import httpx
 
 USER_AGENT = "Mozilla/5.0 (compatible; Toolcrib)"
+_ROBOTS_REDIRECTS = 5
 _PROXY_PORTS = {"http": 80, "https": 443, "socks4": 1080, "socks4a": 1080, "socks5": 1080, "socks5h": 1080}
 
 In = TypeVar("In", bound=Item)
@@ -72,7 +77,8 @@ class ConnectingBrick(Brick[In, Out]):
 class FetchConfig(BrickConfig):
     timeout: float = Field(30.0, gt=0, le=600, description="seconds for a whole answer")
     headers: dict[str, str] = Field(default_factory=dict, description="sent with every request")
-    user_agent: str = USER_AGENT
+    cookies: dict[str, str] = Field(default_factory=dict, description="sent with every request, beside the host's own")
+    user_agent: str = Field(USER_AGENT, description="who asks; robots.txt is obeyed under the name in it")
     max_bytes: int = Field(20_000_000, gt=0, description="a larger answer is a failure")
     verify: bool = Field(True, description="check certificates")
 
@@ -90,6 +96,12 @@ class FetchBrick(ConnectingBrick[Request, Page]):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._pinned: dict[str, str] = {}
+        self._robots_clients: dict[str, httpx.AsyncClient] = {}
+
+    async def close(self) -> None:
+        for client in self._robots_clients.values():
+            await client.aclose()
+        await super().close()
 
     async def way_out(self, request: Request) -> str:
         """The proxy to use, or ''. One of the request's own is looked up and judged once."""
@@ -104,6 +116,50 @@ class FetchBrick(ConnectingBrick[Request, Page]):
             except OSError as error:
                 raise UnavailableError(f"the proxy of {request.url} cannot be looked up: {error}") from None
         return self._pinned[proxy]
+
+    @property
+    def robots_name(self) -> str:
+        """The name by which a robots.txt speaks of this brick."""
+        return name_of(self.config.user_agent)
+
+    async def fetch_robots(self, request: Request, /) -> Page:
+        """The answer to a request for a robots.txt, by the way that pages come too. One that goes round is empty."""
+        import httpx
+
+        body = bytearray()
+        async with self.limit_time(request.url, httpx.TimeoutException, httpx.HTTPError):
+            try:
+                async with self._robots_client(await self.way_out(request)).stream("GET", request.url) as response:
+                    async for piece in response.aiter_bytes():
+                        body += piece
+                        if len(body) >= MOST_BYTES:
+                            break
+            except httpx.TooManyRedirects:
+                return Page(request, request.url, 404, b"")
+        return self.page(request, str(response.url), response.status_code, response.headers, bytes(body[:MOST_BYTES]))
+
+    def read_robots(self, page: Page, /) -> RobotsTxt:
+        return RobotsTxt(page.body.decode("utf-8-sig", "replace"), self.robots_name)
+
+    def _robots_client(self, proxy: str) -> httpx.AsyncClient:
+        if proxy not in self._robots_clients:
+            self._robots_clients[proxy] = self.http_client(proxy, _ROBOTS_REDIRECTS)
+        return self._robots_clients[proxy]
+
+    def http_client(self, proxy: str, redirects: int, **options: Any) -> httpx.AsyncClient:
+        """A client that goes out through ``proxy`` alone and knows nothing of the environment."""
+        import httpx
+
+        return httpx.AsyncClient(
+            follow_redirects=True,
+            max_redirects=redirects,
+            timeout=self.config.timeout,
+            verify=self.config.verify,
+            proxy=proxy or None,
+            trust_env=False,
+            headers={"User-Agent": self.config.user_agent or USER_AGENT},
+            **options,
+        )
 
     def page(self, request: Request, url: str, status: int, headers: Mapping[str, str | None], body: bytes) -> Page:
         """The answer, unless it is too large or comes from the guard."""

@@ -30,7 +30,7 @@ class HttpxBrick(FetchBrick):
 
     class Config(FetchConfig):
         http2: bool = Field(False, description="use HTTP/2 if the server does; needs the package h2")
-        max_redirects: int = Field(20, ge=0)
+        max_redirects: int = Field(20, ge=0, description="so many redirects one after the other")
 
     spec = scraping_spec("httpx")
     modules = ("httpx",)
@@ -65,18 +65,15 @@ class HttpxBrick(FetchBrick):
         return [self.page(item, str(response.url), response.status_code, response.headers, bytes(body))]
 
     def _client(self, proxy: str) -> httpx.AsyncClient:
-        import httpx
-
         client = self._clients.get(proxy)
         if client is None:
-            client = self._clients[proxy] = httpx.AsyncClient(
-                follow_redirects=True,
-                max_redirects=self.config.max_redirects,
+            import httpx
+
+            client = self._clients[proxy] = self.http_client(
+                proxy,
+                self.config.max_redirects,
                 http2=self.config.http2,
-                timeout=self.config.timeout,
-                verify=self.config.verify,
-                proxy=proxy or None,
-                trust_env=False,
+                cookies=self.config.cookies,
                 limits=httpx.Limits(max_connections=None, max_keepalive_connections=_KEPT_CONNECTIONS),
             )
         return client
@@ -96,6 +93,7 @@ class RequestsBrick(FetchBrick):
         self._own = threading.local()
         self._sessions: list[requests.Session] = []
         self._cookies: RequestsCookieJar = requests.Session().cookies
+        self._cookies.update(self.config.cookies)
 
     async def close(self) -> None:
         for session in self._sessions:

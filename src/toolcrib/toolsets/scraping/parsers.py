@@ -100,7 +100,7 @@ class ExtructBrick(Brick[Page, Record]):
     """One record for each page that has any, with what was found under the name of its syntax."""
 
     class Config(BrickConfig):
-        syntaxes: tuple[Syntax, ...] = ("json-ld", "microdata", "opengraph")
+        syntaxes: tuple[Syntax, ...] = Field(("json-ld", "microdata", "opengraph"), description="what to look for")
         uniform: bool = Field(True, description="tell all syntaxes in the shape of JSON-LD")
 
     spec = scraping_spec("extruct")

@@ -8,6 +8,8 @@
 /guarded           403 unless the client says that it is Chrome
 /slow?seconds=2    answers late
 /flaky/NAME        503 the first time, a page the second
+/busy/NAME         429 the first time, with Retry-After: 1, a page later
+/staff/wages       a page that its robots.txt keeps crawlers away from
 /broken            HTML that nobody closed
 /meta              says of itself, in JSON-LD and Open Graph, what it is
 /many/N            one of any number of tiny pages
@@ -45,6 +47,8 @@ TITLES = (
 PER_PAGE = 4
 PAGES = -(-len(TITLES) // PER_PAGE)
 CAPTCHA_SOLUTION = "the-solved-token"
+
+ROBOTS = "User-agent: *\nDisallow: /staff/\n"
 
 Answer = tuple[int, str]
 
@@ -170,6 +174,8 @@ class Handler(BaseHTTPRequestHandler):
             "/broken": broken,
             "/meta": meta,
             "/captcha": captcha,
+            "/robots.txt": lambda: (200, ROBOTS),
+            "/staff/wages": lambda: (200, document("Wages", "<h1>Wages</h1>")),
         }
         if path in plain:
             return plain[path]()
@@ -181,8 +187,10 @@ class Handler(BaseHTTPRequestHandler):
         if kind == "slow":
             time.sleep(float(query.get("seconds", ["1"])[0]))
             return 200, document("Slow", "<h1>At last</h1>")
-        if kind == "flaky":
-            return (503, document("Busy", "<p>Try again.</p>")) if times == 1 else (200, document("Up", "<h1>Up</h1>"))
+        if kind in ("flaky", "busy") and times == 1:
+            return 503 if kind == "flaky" else 429, document("Busy", "<p>Try again.</p>")
+        if kind in ("flaky", "busy"):
+            return 200, document("Up", "<h1>Up</h1>" if kind == "flaky" else "<h1>Ready</h1>")
         return 404, document("Not here", "<p>No such page.</p>")
 
     def numbered(self, kind: str, number: int) -> Answer:
@@ -198,7 +206,9 @@ class Handler(BaseHTTPRequestHandler):
     def send_page(self, status: int, text: str) -> None:
         body = text.encode()
         self.send_response(status, HTTPStatus(status).phrase)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Type", "text/plain" if text is ROBOTS else "text/html; charset=utf-8")
+        if status == HTTPStatus.TOO_MANY_REQUESTS:
+            self.send_header("Retry-After", "1")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

@@ -22,8 +22,8 @@ class ProxyListBrick(Brick[Request, Request]):
     class Config(BrickConfig):
         proxies: tuple[str, ...] = Field((), description="addresses such as 'http://user:password@host:8080'")
         file: str = Field("", description="a file with one address a line; '#' begins a comment")
-        failures: int = Field(3, ge=1)
-        rest_seconds: float = Field(60.0, ge=0)
+        failures: int = Field(3, ge=1, description="so many failures in a row, and a proxy rests")
+        rest_seconds: float = Field(60.0, ge=0, description="for so long")
 
         @model_validator(mode="after")
         def _has_a_source(self) -> ProxyListBrick.Config:

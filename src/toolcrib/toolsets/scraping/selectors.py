@@ -10,22 +10,26 @@
 
 from __future__ import annotations
 
+import threading
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 from urllib.parse import urljoin
 
 from pydantic import Field
 
 from toolcrib import ToolValidationError
-from toolcrib.stacking import Brick, BrickConfig, Page, Record, Request, StepContext
+from toolcrib.stacking import Brick, BrickConfig, Page, Record, Request, StepContext, UnmatchedSelector
 from toolcrib.toolsets.scraping.specs import Names
 
 Node = TypeVar("Node")
 
 _NOWHERE = Request("about:blank")
 
+_ROWS = None
+"""Stands for the row selector where field names are counted."""
 _ADDRESSES = frozenset({"href", "src", "action", "data-src"})
 
 
@@ -55,12 +59,30 @@ class Selector:
         return cls(path.strip(), attribute.strip(), many)
 
 
+class Tally:
+    """On how many pages each setting has matched; steps count in several threads at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.pages = 0
+        self.matched: Counter[str | None] = Counter()
+
+    def add(self, matched: Collection[str | None]) -> None:
+        with self._lock:
+            self.pages += 1
+            self.matched.update(matched)
+
+
 class ParserBrick(Brick[Page, Record], Generic[Node]):
     """Reads records from pages by selectors. A record of which no field was found is left out."""
 
     Config: ClassVar[type[BrickConfig]] = ParserConfig
     takes = Page
     gives = Record
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._tally = Tally()
 
     def open(self) -> None:
         config = self.config
@@ -75,7 +97,21 @@ class ParserBrick(Brick[Page, Record], Generic[Node]):
         for selector in self._follow:
             for address in self._values(root, Selector(selector.path, selector.attribute or "href", True), item):
                 context.follow(item.request.follow(address, item.url))
-        return list(self._records(root, item))
+        matched: set[str | None] = set()
+        records = list(self._records(root, item, matched))
+        self._tally.add(matched)
+        return records
+
+    def unmatched(self) -> Sequence[UnmatchedSelector]:
+        """The row selector if it matched nothing on some page, and the field selectors that never matched in a row."""
+        config, tally, tool = self.config, self._tally, self.spec.name
+        read = tally.matched[_ROWS]
+        told = [UnmatchedSelector(tool, "rows", config.rows, tally.pages - read, tally.pages)] if config.rows else []
+        for name, written in config.selectors.items():
+            if not tally.matched[name]:
+                selector = written if isinstance(written, str) else written[0]
+                told.append(UnmatchedSelector(tool, f"selectors.{name}", selector, read, read))
+        return [one for one in told if one.pages]
 
     @abstractmethod
     def root(self, page: Page) -> Node:
@@ -91,11 +127,14 @@ class ParserBrick(Brick[Page, Record], Generic[Node]):
     @abstractmethod
     def attribute(self, node: Node, name: str) -> str | None: ...
 
-    def _records(self, root: Node, page: Page) -> Iterator[Record]:
+    def _records(self, root: Node, page: Page, matched: set[str | None]) -> Iterator[Record]:
+        """The records of a page; the fields that were found are noted in ``matched``."""
         own = {self.config.url_field: page.url} if self.config.url_field else {}
         nodes = self.select(root, self.config.rows) if self.config.rows else [root]
         for position, node in enumerate(nodes):
             found = {name: self._value(node, selector, page) for name, selector in self._fields.items()}
+            matched.add(_ROWS)
+            matched.update(name for name, value in found.items() if value not in (None, []))
             if any(value not in (None, [], "") for value in found.values()):
                 yield Record({**found, **own}, page.request.key, page.url, position)
 

@@ -27,7 +27,7 @@ class SqliteBrick(RowsBrick):
     """One table whose primary key is the row's key; a column is added when a record first brings its field."""
 
     class Config(RowsConfig):
-        table: str = Field("records", min_length=1)
+        table: str = Field("records", min_length=1, description="the table; it is made if it is not there")
 
     spec = scraping_spec("sqlite")
     config: Config
