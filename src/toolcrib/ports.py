@@ -205,6 +205,10 @@ class Record:
     deleted: bool = False
     owner: str = ""
     """Who may change the tool, beside administrators; empty if it is the operator's."""
+    definition: int = 0
+    """The version that its definition dates from: later ones changed how the tool runs, and no more.
+
+    0 for a deletion, and for what a store wrote before it kept this."""
 
 
 @dataclass(frozen=True, slots=True)

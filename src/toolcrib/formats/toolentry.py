@@ -38,6 +38,12 @@ FIELD_PATHS: dict[str, str] = {
 }
 """Where each field of an entry lives in a spec's document: for filters, a pure renaming."""
 
+TOOL_EXECUTION = (
+    "tool_execution_mode", "tool_policy_rule_uri", "tool_source_code_link", "tool_service_url",
+    "tool_system_function_rpc_id", "tool_validation_policy_rule_uri", "tool_validation_mode",
+)  # fmt: skip
+"""The fields of the table ``tool_execution``; the others are those of ``tool_data``, and ``tool_id`` is in both."""
+
 RESERVED = "toolcrib"
 
 _OURS = f"tool_metadata.{RESERVED}"

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from toolcrib.adapters.stores.changes import check_after, check_expected, kept_document, new_etag, owner_after
+from toolcrib.adapters.stores.changes import check_after, check_expected, definition_after, kept_document, new_etag, owner_after
 from toolcrib.adapters.stores.words import WordIndex
 from toolcrib.core.json import read_json
 from toolcrib.core.query import ALL, Filter
@@ -33,10 +33,19 @@ class Version:
     document: Mapping[str, Any]
     deleted: bool = False
     owner: str = ""
+    definition: int = 0
 
     def record(self) -> Record:
         """For a caller: with a document of its own."""
-        return Record(self.name, self.version, self.etag, read_json(self.text), self.at, self.deleted, self.owner)
+        return self._with(read_json(self.text))
+
+    def seen(self) -> Record:
+        """For who only looks at it."""
+        return self._with(self.document)
+
+    def _with(self, document: Any) -> Record:
+        state = self.at, self.deleted, self.owner, self.definition
+        return Record(self.name, self.version, self.etag, document, *state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +106,17 @@ class Contents:
             past = planned.get(change.name) or self.last(change.name)
             check_expected(change, None if past is None or past.deleted else past.etag)
             text, document = kept_document(change)
+            number, gone = 1 if past is None else past.version + 1, change.document is None
             version = Version(
                 name=change.name,
-                version=1 if past is None else past.version + 1,
+                version=number,
                 etag=new_etag(),
                 at=at,
                 text=text,
                 document=document,
-                deleted=change.document is None,
+                deleted=gone,
                 owner=owner_after(change, "" if past is None else past.owner),
+                definition=0 if gone else definition_after(document, number, past and past.seen()),
             )
             planned[change.name] = version
             versions.append(version)

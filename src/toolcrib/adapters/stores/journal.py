@@ -21,6 +21,9 @@ from toolcrib.core.errors import StoreError
 from toolcrib.ports import OutboxEvent
 
 
+_FIELDS = ("name", "version", "etag", "at", "deleted", "owner", "definition", "document")
+
+
 def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
@@ -97,9 +100,7 @@ def _never_happened(line: dict[str, Any], catalogue_digest: str) -> bool:
 
 
 def _written(version: Version) -> dict[str, Any]:
-    return {
-        field: getattr(version, field) for field in ("name", "version", "etag", "at", "deleted", "owner", "document")
-    }
+    return {field: getattr(version, field) for field in _FIELDS}
 
 
 def _apply(contents: Contents, line: dict[str, Any]) -> None:

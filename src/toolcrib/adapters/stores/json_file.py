@@ -17,7 +17,7 @@ from threading import RLock
 from typing import Any
 
 from toolcrib.adapters.files import locked, narrow, replace_file, signature, try_writing
-from toolcrib.adapters.stores.changes import kept_document
+from toolcrib.adapters.stores.changes import definition_after, kept_document
 from toolcrib.adapters.stores.codecs import Codec, SpecCodec
 from toolcrib.adapters.stores.contents import Contents, ContentsReader, Plan, Version
 from toolcrib.adapters.stores.journal import Journal, digest
@@ -208,7 +208,10 @@ class JsonFileStore(ContentsReader):
             if past is None or past.deleted or past.text != text:
                 number = 1 if past is None else past.version + 1
                 owner = "" if past is None else past.owner
-                version = Version(name, number, _hand_etag(text, past), at, text, json.loads(text), owner=owner)
+                document: dict[str, Any] = json.loads(text)
+                definition = definition_after(document, number, past and past.seen())
+                etag = _hand_etag(text, past)
+                version = Version(name, number, etag, at, text, document, owner=owner, definition=definition)
                 contents.add_version(version)
                 loaded.by_hand[name] = version
 

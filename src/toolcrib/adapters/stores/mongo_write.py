@@ -13,7 +13,7 @@ from pymongo import DeleteOne, InsertOne, ReplaceOne, UpdateOne
 from pymongo.errors import OperationFailure
 
 from toolcrib.adapters.mongo import Document
-from toolcrib.adapters.stores.changes import check_expected, owner_after
+from toolcrib.adapters.stores.changes import check_expected, definition_after, owner_after
 from toolcrib.adapters.stores.mongo_filter import decode, encode
 from toolcrib.core.ranking import index_words
 from toolcrib.ports import Change, Record
@@ -61,15 +61,15 @@ class Commit:
             old = now.pop(name, None)
             check_expected(write.change, None if old is None else old["etag"])
             versions[name] = versions.get(name, 0) + 1
-            record = _made(write, versions[name], "" if old is None else old.get("owner", ""))
-            row = row_of(record)
+            made = _made(write, versions[name], None if old is None else record(old))
+            row = row_of(made)
             if old is not None:
                 past.append(_as_past(old))
-            if record.deleted:
+            if made.deleted:
                 past.append(_as_past(row, deleted=True))
             else:
                 now[name] = row
-            records.append(record)
+            records.append(made)
         self._put(before, now, past)
         self._send()
         return records
@@ -126,11 +126,12 @@ class Commit:
         )
 
 
-def _made(write: Write, version: int, owner: str) -> Record:
-    """The record of a write over a tool of ``owner``."""
-    change = write.change
-    gone, owner = change.document is None, owner_after(change, owner)
-    return Record(change.name, version, write.etag, write.document, write.at, gone, owner)
+def _made(write: Write, version: int, old: Record | None) -> Record:
+    """The record of a write over what was there."""
+    change, document = write.change, write.document
+    gone, owner = change.document is None, owner_after(change, "" if old is None else old.owner)
+    definition = 0 if gone else definition_after(document, version, old)
+    return Record(change.name, version, write.etag, document, write.at, gone, owner, definition)
 
 
 def row_of(made: Record) -> Document:
@@ -141,6 +142,7 @@ def row_of(made: Record) -> Document:
         "etag": made.etag,
         "at": made.at,
         "owner": made.owner,
+        "definition": made.definition,
         "document": encode(made.document),
         "words": index_words(made.document).split(),
     }
@@ -165,15 +167,20 @@ def _with_words(row: Document) -> UpdateOne:
 def _as_past(row: Document, *, deleted: bool = False) -> Document:
     """A version as it stands in the history, under its etag."""
     kept = {key: row[key] for key in ("version", "at", "document")}
-    owner = row.get("owner", "")  # an older release wrote none
-    return {"_id": row["etag"], "name": row["_id"], **kept, "deleted": deleted, "owner": owner}
+    owner, definition = _later(row)
+    later = {"owner": owner, "definition": definition}
+    return {"_id": row["etag"], "name": row["_id"], **kept, "deleted": deleted, **later}
 
 
 def record(row: Document) -> Record:
-    document, owner = decode(row["document"]), row.get("owner", "")
-    return Record(row["_id"], row["version"], row["etag"], document, row["at"], owner=owner)
+    return Record(row["_id"], row["version"], row["etag"], decode(row["document"]), row["at"], False, *_later(row))
 
 
 def past_record(row: Document) -> Record:
-    document, owner = decode(row["document"]), row.get("owner", "")
-    return Record(row["name"], row["version"], row["_id"], document, row["at"], row["deleted"], owner)
+    document, deleted = decode(row["document"]), row["deleted"]
+    return Record(row["name"], row["version"], row["_id"], document, row["at"], deleted, *_later(row))
+
+
+def _later(row: Document) -> tuple[str, int]:
+    """What an older release did not write: the owner, and the version that the definition dates from."""
+    return row.get("owner", ""), row.get("definition", 0)

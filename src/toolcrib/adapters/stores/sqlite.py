@@ -30,7 +30,7 @@ _ROWS = 50
 _WAL_BYTES = 32_000_000
 """A write-ahead log larger than this is folded back into the file."""
 
-_RECORD = "d.tool_id, d.version, d.etag, d.document, d.written_at, d.owner"
+_RECORD = "d.tool_id, d.version, d.etag, d.document, d.written_at, d.owner, d.definition"
 _GET = f"SELECT {_RECORD} FROM tool_data AS d WHERE d.tool_id = ?"  # noqa: S608 -- a constant
 
 
@@ -125,8 +125,9 @@ class SqliteStore:
         if not is_unicode(name):
             return []
         sql = (
-            "SELECT tool_id, version, etag, document, written_at, owner, 0 FROM tool_data WHERE tool_id = :name "
-            "UNION ALL SELECT tool_id, version, etag, document, written_at, owner, deleted FROM tool_history "
+            "SELECT tool_id, version, etag, document, written_at, owner, definition, 0 FROM tool_data "
+            "WHERE tool_id = :name UNION ALL "
+            "SELECT tool_id, version, etag, document, written_at, owner, definition, deleted FROM tool_history "
             "WHERE tool_id = :name ORDER BY version DESC"
         )
         with self._reader() as connection, closing(connection.execute(sql, {"name": name})) as rows:
@@ -258,8 +259,8 @@ def _any_word(lookup: Lookup) -> str:
 
 
 def _record(row: tuple[Any, ...]) -> Record:
-    name, version, etag, text, at, owner, *deleted = row
-    return Record(name, version, etag, read_json(text), at, bool(deleted and deleted[0]), owner)
+    name, version, etag, text, at, owner, definition, *deleted = row
+    return Record(name, version, etag, read_json(text), at, bool(deleted and deleted[0]), owner, definition)
 
 
 def _answers(rows: sqlite3.Cursor) -> list[Record]:
