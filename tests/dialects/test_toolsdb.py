@@ -65,7 +65,13 @@ deadlines = json_values | st.sampled_from([5, 0.5, 0, -1, True, "5", None])
 metadata = st.builds(
     lambda base, ours: base | ours,
     st.fixed_dictionaries(
-        {}, optional={"version": texts, "capabilities": st.lists(texts, max_size=2), "a": json_values, "timeout_seconds": deadlines}
+        {},
+        optional={
+            "version": texts,
+            "capabilities": st.lists(texts, max_size=2),
+            "a": json_values,
+            "timeout_seconds": deadlines,
+        },
     ),
     st.fixed_dictionaries({}, optional={"toolcrib": reserved}),
 )

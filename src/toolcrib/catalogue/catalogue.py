@@ -19,9 +19,9 @@ from toolcrib.calling.recording import Recorder, recorded
 from toolcrib.catalogue import credentials as secrets
 from toolcrib.catalogue.announcements import EventKind, announcement
 from toolcrib.catalogue.cleaning import Cleaning
-from toolcrib.catalogue.creator import Publishable, changed_spec, checked_spec
+from toolcrib.catalogue.creator import Publishable, changed_spec, checked_spec, with_kept_link
 from toolcrib.catalogue.deleter import users_of
-from toolcrib.catalogue.entries import Entry
+from toolcrib.catalogue.entries import Entry, Told
 from toolcrib.catalogue.reading import CatalogueReader
 from toolcrib.core.errors import (
     BreakingChangeError,
@@ -194,7 +194,7 @@ class Catalogue(CatalogueReader):
                 raise ConflictError(f"{name!r} was changed by somebody else; read it again and repeat the change")
             current = Entry.of(record).spec
             wanted = {**(change(current) if change else {}), **changes}
-            spec = changed_spec(current, wanted)
+            spec = with_kept_link(changed_spec(current, wanted), record.document)
             if "credentials" not in wanted:
                 spec = secrets.carried(spec, record.document)
             if spec.name != name:
@@ -311,8 +311,8 @@ class Catalogue(CatalogueReader):
         """
         owner = Principal.of(principal).owns if owner is None else owner
         prepared = [self._prepared(spec, record, kept, owner, force, principal) for spec, record in specs]
-        records = self.store.commit([change for change, *_ in prepared])
-        return [Entry.of(record, *told) for record, (_, *told) in zip(records, prepared, strict=True)]
+        records = self.store.commit([change for change, _ in prepared])
+        return [Entry.of(record, told) for record, (_, told) in zip(records, prepared, strict=True)]
 
     def _prepared(
         self,
@@ -322,7 +322,8 @@ class Catalogue(CatalogueReader):
         owner: str,
         force: bool,
         principal: Who,
-    ) -> tuple[Change, Sequence[str], Sequence[str]]:
+    ) -> tuple[Change, Told]:
+        spec = with_kept_link(spec, record.document) if record else spec
         document = spec.to_dict()
         self._authoriser.check("update" if record else "create", document, principal, before=record)
         broke = broken_by(Entry.of(record).spec, spec) if record else []
@@ -335,7 +336,7 @@ class Catalogue(CatalogueReader):
             kind: EventKind = "tool.updated" if record else "tool.created"
             event = self._event(kind, spec, document, principal, record.document if record else None)
         change = Change(spec.name, document, record.etag if record else None, event, None if record else owner)
-        return change, broke, secrets.emptied(spec, stored)
+        return change, Told(tuple(broke), secrets.emptied(spec, stored))
 
     def _event(
         self, kind: EventKind, spec: ToolSpec, document: dict[str, Any], principal: Who,

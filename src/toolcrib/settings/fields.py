@@ -82,6 +82,9 @@ class Settings(BaseSettings):
     host: str = _set("127.0.0.1", "The address that the service listens on.")
     port: Whole = _set(8000, "The port that the service listens on.")
     public_url: str = _set("", "The address under which clients reach the service, for links to bundles.")
+    public_bundles: bool = _set(
+        False, "Hand out the code of a bundle to whoever has its link (tool_source_code_link), without credentials."
+    )
     allowed_hosts: Texts = _set((), "Names that clients may use for the service in the Host header.")
     allowed_origins: Texts = _set((), "Web origins whose pages may call the service.")
     trusted_proxies: Texts = _set((), "Addresses of proxies whose X-Forwarded-For is believed.")

@@ -12,7 +12,14 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from toolcrib.adapters.stores.changes import check_after, check_expected, definition_after, kept_document, new_etag, owner_after
+from toolcrib.adapters.stores.changes import (
+    check_after,
+    check_expected,
+    definition_after,
+    kept_document,
+    new_etag,
+    owner_after,
+)
 from toolcrib.adapters.stores.words import WordIndex
 from toolcrib.core.json import read_json
 from toolcrib.core.query import ALL, Filter
@@ -116,7 +123,7 @@ class Contents:
                 document=document,
                 deleted=gone,
                 owner=owner_after(change, "" if past is None else past.owner),
-                definition=0 if gone else definition_after(document, number, past and past.seen()),
+                definition=0 if gone else definition_after(document, number, None if past is None else past.seen()),
             )
             planned[change.name] = version
             versions.append(version)

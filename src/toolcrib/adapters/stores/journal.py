@@ -20,7 +20,6 @@ from toolcrib.adapters.stores.contents import Contents, Plan, Version
 from toolcrib.core.errors import StoreError
 from toolcrib.ports import OutboxEvent
 
-
 _FIELDS = ("name", "version", "etag", "at", "deleted", "owner", "definition", "document")
 
 

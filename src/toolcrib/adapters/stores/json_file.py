@@ -209,7 +209,7 @@ class JsonFileStore(ContentsReader):
                 number = 1 if past is None else past.version + 1
                 owner = "" if past is None else past.owner
                 document: dict[str, Any] = json.loads(text)
-                definition = definition_after(document, number, past and past.seen())
+                definition = definition_after(document, number, None if past is None else past.seen())
                 etag = _hand_etag(text, past)
                 version = Version(name, number, etag, at, text, document, owner=owner, definition=definition)
                 contents.add_version(version)

@@ -133,8 +133,10 @@ _AS_SHOWN = (
     """,
     "ALTER TABLE tool_data DROP COLUMN default_tool_usage_credentials",
     "ALTER TABLE tool_data ADD COLUMN default_tool_usage_credentials TEXT NOT NULL DEFAULT '{}'",
-    "UPDATE tool_data SET default_tool_usage_credentials = masked_credentials(document) "
-    "WHERE instr(document, '\"credentials\":{}') = 0",
+    """
+    UPDATE tool_data SET default_tool_usage_credentials = masked_credentials(document)
+    WHERE instr(document, '"credentials":{}') = 0
+    """,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _CLAIMS, _ONE_RANKING, _OWNERS, _DEFINITIONS, _AS_SHOWN)

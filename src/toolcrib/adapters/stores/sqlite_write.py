@@ -42,7 +42,9 @@ class ChangeWriter:
 
     def _current(self) -> tuple[int, Record | None]:
         """What is there, and where its words are."""
-        sql = "SELECT search_id, version, etag, document, written_at, owner, definition FROM tool_data WHERE tool_id = ?"
+        sql = (
+            "SELECT search_id, version, etag, document, written_at, owner, definition FROM tool_data WHERE tool_id = ?"
+        )
         row = self.connection.execute(sql, (self.name,)).fetchone()
         if row is None:
             return 0, None

@@ -38,7 +38,11 @@ from toolcrib.surfaces.rest.rendered import RenderedAnswer
 from toolcrib.surfaces.rest.service import Service
 from toolcrib.surfaces.rest.uploads import uploaded_file
 
-_ETAG = {"ETag": "Changes with every write."}
+_ETAG = {
+    "ETag": "Changes with every write.",
+    "Toolcrib-Definition-Version": "The version that the definition dates from: later ones changed how the tool runs.",
+    "Toolcrib-Definition-Digest": "SHA-256 of all but how and by which rules the tool runs.",
+}
 _LINK = {"Link": 'The next page, rel="next", if there is one.'}
 _REPLACE = Parameter("replace", "Write over a tool of the same tool_id.", FLAG_SCHEMA)
 
