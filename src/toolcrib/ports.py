@@ -218,6 +218,7 @@ class Change:
     ``expected`` is the etag that must be there, None if nothing may be there, ANY if it does not matter.
     ``event`` is a payload for the outbox, kept in the same transaction and delivered later.
     ``owner`` is the tool's from now on; None: as it is, and nobody of a tool that is new. It ends with a delete.
+    ``purge``, of a delete: every version goes too, and no record stays of the name, also if it was deleted before.
     """
 
     name: str
@@ -225,6 +226,7 @@ class Change:
     expected: str | _Anything | None = ANY
     event: dict[str, Any] | None = None
     owner: str | None = None
+    purge: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +287,8 @@ class Store(Outbox, Protocol):
         """All of the changes or none.
 
         Raises ToolExistsError if ``expected`` is None and something is there, ToolNotFoundError if a delete
-        or an expected etag finds nothing, ConflictError if the etag is another one.
+        or an expected etag finds nothing, ConflictError if the etag is another one. A purge finds what was ever there;
+        it comes alone, with no other change of the name, and answers a deletion that is not kept.
         """
         ...
 

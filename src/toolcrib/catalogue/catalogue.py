@@ -18,7 +18,8 @@ from toolcrib.calling.call import Unbound
 from toolcrib.calling.recording import Recorder, recorded
 from toolcrib.catalogue import credentials as secrets
 from toolcrib.catalogue.announcements import EventKind, announcement
-from toolcrib.catalogue.cleaning import Cleaning
+from toolcrib.catalogue.cleaning import PURGED, Cleaning
+from toolcrib.catalogue.code import digest_named
 from toolcrib.catalogue.creator import Publishable, changed_spec, checked_spec, with_kept_link
 from toolcrib.catalogue.deleter import users_of
 from toolcrib.catalogue.entries import Entry, Told
@@ -34,7 +35,7 @@ from toolcrib.core.errors import (
     ToolValidationError,
 )
 from toolcrib.core.limits import Action
-from toolcrib.core.roles import LONGEST_NAME, Principal, Who
+from toolcrib.core.roles import LONGEST_NAME, Principal, Role, Who, require
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.core.versions import broken_by
@@ -54,6 +55,7 @@ class Catalogue(CatalogueReader):
     and administrators change it. A bare name is a program of the operator, who may.
     ``announce`` says that somebody reads the outbox.
     ``cleanups`` remove what belongs to a deleted tool elsewhere; each may run more than once for the same tool.
+    ``erase`` removes code by its digests for good, unless somebody needs it: a purge asks for that.
     """
 
     def __init__(  # noqa: PLR0913 - one argument a port
@@ -65,6 +67,7 @@ class Catalogue(CatalogueReader):
         seal: Seal | None = None,
         bind: Bind | None = None,
         cleanups: Sequence[Callable[[ToolSpec], None]] = (),
+        erase: Callable[[Sequence[str]], object] = lambda _: None,
         closing: Sequence[Callable[[], None]] = (),
         announce: bool = False,
         owners: bool = True,
@@ -80,7 +83,7 @@ class Catalogue(CatalogueReader):
         self._announce = announce
         self._clock = clock
         self._recorder = None if audit is None else Recorder(audit, clock)
-        self._cleaning = Cleaning(store, tuple(cleanups), keep_events=announce)
+        self._cleaning = Cleaning(store, tuple(cleanups), announce, erase)
         self._bound: dict[str, tuple[str, Tool]] = {}
 
     def as_seen_by(self, principal: Who) -> CatalogueReader:
@@ -252,22 +255,30 @@ class Catalogue(CatalogueReader):
             attempt.detail = f"given to {owner!r}; {_written([entry])}"
         return entry
 
-    def delete(self, name: str, force: bool = False, *, expected: str | None = None, principal: Who = "") -> None:
-        """Remove a tool and what belongs to it; ToolInUseError while others name it, unless ``force``."""
+    def delete(
+        self,
+        name: str,
+        force: bool = False,
+        *,
+        purge: bool = False,
+        expected: str | None = None,
+        principal: Who = "",
+    ) -> None:
+        """Remove a tool and what belongs to it; ToolInUseError while others name it, unless ``force``.
+
+        With ``purge``, which is for administrators, nothing stays but the audit: no history, no bundle that no other
+        tool has, no number of a version. What was deleted before can be purged too.
+        """
+        if purge:
+            self._purge(name, force, expected, principal)
+            return
 
         def delete_once() -> Record:
             record = self._record(name)
-            check_limits("delete", record.document, principal)
-            if expected is not None and record.etag != expected:
-                raise ConflictError(f"{name!r} was changed by somebody else; read it again before you delete it")
+            self._check_deletion(record, record, force, expected, principal)
             spec = Entry.of(record).spec
-            self._authoriser.check("delete", record.document, principal, before=record)
-            if not force and (users := users_of(name, self.store)):
-                seen = [user for user in users if user in self.as_seen_by(principal)]
-                raise ToolInUseError(name, seen, hidden=len(users) - len(seen))
-            event = self._event("tool.deleted", spec, record.document, principal)
-            if not (self._announce or self._cleaning.concerns(spec)):
-                event = None
+            told = self._announce or self._cleaning.concerns(spec)
+            event = self._event("tool.deleted", spec, record.document, principal) if told else None
             self.store.commit([Change(name, None, expected=record.etag, event=event)])
             return record
 
@@ -275,6 +286,45 @@ class Catalogue(CatalogueReader):
             record = self._again(delete_once, retry_on=(ConflictError,) if expected is None else ())
             self._bound.pop(name, None)
             self._cleaning.after_delete(Entry.of(record).spec)
+
+    def _purge(self, name: str, force: bool, expected: str | None, principal: Who) -> None:
+        if Principal.of(principal).may:
+            require(Principal.of(principal), Role.ADMIN)
+
+        def purge_once() -> int:
+            versions = self.store.history(name)
+            last = next((version for version in versions if not version.deleted), None)
+            if last is None:
+                if self._cleaning.after_purge(name):
+                    return 0  # a crash came between, and now it is done
+                raise ToolNotFoundError(name)
+            record = self.store.get(name)
+            self._check_deletion(record, last, force, expected, principal)
+            code = sorted({digest for version in versions if (digest := digest_named(version.document))})
+            spec = Entry.of(last).spec
+            told = self._announce or code or self._cleaning.concerns(spec)
+            event = self._event("tool.deleted", spec, last.document, principal) | {PURGED: code} if told else None
+            self.store.commit([Change(name, None, record.etag if record else None, event, purge=True)])
+            return len(versions)
+
+        with recorded(self._recorder, {name: "delete"}, principal) as attempt:
+            count = self._again(purge_once, retry_on=(ConflictError, ToolExistsError) if expected is None else ())
+            self._bound.pop(name, None)
+            self._cleaning.after_purge(name)
+            attempt.detail = f"purged with its history of {count} versions" if count else "the purge is finished"
+
+    def _check_deletion(
+        self, record: Record | None, last: Record, force: bool, expected: str | None, principal: Who
+    ) -> None:
+        """``last`` is what the tool was, if there is no record of it any more."""
+        name = last.name
+        check_limits("delete", last.document, principal)
+        if expected is not None and (record is None or record.etag != expected):
+            raise ConflictError(f"{name!r} was changed by somebody else; read it again before you delete it")
+        self._authoriser.check("delete", last.document, principal, before=last)
+        if record is not None and not force and (users := users_of(name, self.store)):
+            seen = [user for user in users if user in self.as_seen_by(principal)]
+            raise ToolInUseError(name, seen, hidden=len(users) - len(seen))
 
     def recover(self) -> int:
         """Finish the deletions that a crash interrupted; how many there were. To be called at the start."""
@@ -341,7 +391,7 @@ class Catalogue(CatalogueReader):
     def _event(
         self, kind: EventKind, spec: ToolSpec, document: dict[str, Any], principal: Who,
         previous: dict[str, Any] | None = None,
-    ) -> dict[str, Any] | None:  # fmt: skip
+    ) -> dict[str, Any]:  # fmt: skip
         who = Principal.of(principal).name
         return announcement(kind, spec, document, at=self._clock(), principal=who, previous=previous)
 

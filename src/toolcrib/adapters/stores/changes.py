@@ -32,8 +32,10 @@ def new_etag() -> str:
     return secrets.token_hex(12)
 
 
-def check_expected(change: Change, present: str | None) -> None:
-    """Raise unless the etag that is there, or None, is what the change expects."""
+def check_expected(change: Change, present: str | None, *, past: bool = False) -> None:
+    """Raise unless the etag that is there, or None, is what the change expects; ``past``: something was once."""
+    if change.purge and past and present is None and change.expected in (ANY, None):
+        return
     if change.expected is ANY:
         if change.document is None and present is None:
             raise ToolNotFoundError(change.name)

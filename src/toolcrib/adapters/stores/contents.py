@@ -41,6 +41,8 @@ class Version:
     deleted: bool = False
     owner: str = ""
     definition: int = 0
+    purge: bool = False
+    """With this deletion everything goes that there was before, and it is not kept itself."""
 
     def record(self) -> Record:
         """For a caller: with a document of its own."""
@@ -111,7 +113,7 @@ class Contents:
         entries: list[OutboxEvent] = []
         for change in changes:
             past = planned.get(change.name) or self.last(change.name)
-            check_expected(change, None if past is None or past.deleted else past.etag)
+            check_expected(change, None if past is None or past.deleted else past.etag, past=past is not None)
             text, document = kept_document(change)
             number, gone = 1 if past is None else past.version + 1, change.document is None
             version = Version(
@@ -123,6 +125,7 @@ class Contents:
                 document=document,
                 deleted=gone,
                 owner=owner_after(change, "" if past is None else past.owner),
+                purge=change.purge,
                 definition=0 if gone else definition_after(document, number, None if past is None else past.seen()),
             )
             planned[change.name] = version
@@ -138,6 +141,10 @@ class Contents:
         for entry in plan.entries:
             self.add_entry(entry)
 
+    def forget(self, name: str) -> None:
+        """Every version of a name that is not among the current ones."""
+        self._history.pop(name, None)
+
     def add_version(self, version: Version) -> None:
         self._changes += 1
         self._history.setdefault(version.name, []).append(version)
@@ -146,6 +153,8 @@ class Contents:
             if known:
                 del self._current[version.name]
                 del self._names[bisect_left(self._names, version.name)]
+            if version.purge:
+                self.forget(version.name)
             return
         self._current[version.name] = version
         if not known:

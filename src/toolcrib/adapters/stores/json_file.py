@@ -99,7 +99,7 @@ class JsonFileStore(ContentsReader):
         entries = dict(loaded.entries)
         for version in plan.versions:
             if version.deleted:
-                del entries[version.name]
+                entries.pop(version.name, None)
             else:
                 entries[version.name] = self._codec.encode(json.loads(version.text))
         data = json.dumps(list(entries.values()), ensure_ascii=False, indent=2).encode() + b"\n"
@@ -108,6 +108,7 @@ class JsonFileStore(ContentsReader):
         adopted = [version for name, version in loaded.by_hand.items() if name in names]
         self._journal.begin(plan, adopted, loaded.digest, after)
         replace_file(self.path, data)
+        self._journal.forget_purged()
         loaded.contents.put(plan)
         loaded.entries, loaded.digest = entries, after
         for version in adopted:
@@ -119,6 +120,7 @@ class JsonFileStore(ContentsReader):
         with self._lock, self._explained(), locked(self.path):
             loaded = self._current()
             self._loaded = None
+            self._journal.forget_purged()
             yield loaded
             loaded.seen = self._seen()
             self._loaded = loaded

@@ -47,6 +47,7 @@ class Commit:
         self._counters = database[COUNTERS]
         self._session = session
         self._writes = writes
+        self._purged: list[str] = []
         self._names = list(dict.fromkeys(write.change.name for write in writes))
 
     def run(self) -> list[Record]:
@@ -59,10 +60,14 @@ class Commit:
         for write in self._writes:
             name = write.change.name
             old = now.pop(name, None)
-            check_expected(write.change, None if old is None else old["etag"])
+            check_expected(write.change, None if old is None else old["etag"], past=versions.get(name, 0) > 0)
             versions[name] = versions.get(name, 0) + 1
             made = _made(write, versions[name], None if old is None else record(old))
             row = row_of(made)
+            if write.change.purge:
+                self._purged.append(name)
+                records.append(made)
+                continue
             if old is not None:
                 past.append(_as_past(old))
             if made.deleted:
@@ -80,8 +85,12 @@ class Commit:
         found = {
             row["_id"]: past_record(row) for row in self._history.find({"_id": {"$in": etags}}, session=self._session)
         }
-        found |= {row["etag"]: record(row) for row in self._current().values() if row["etag"] in etags}
-        return [found[etag] for etag in etags] if found else []
+        current = self._current()
+        found |= {row["etag"]: record(row) for row in current.values() if row["etag"] in etags}
+        if found or current or not all(write.change.purge for write in self._writes):
+            return [found[etag] for etag in etags] if found else []
+        # A purge leaves nothing to be recognised by; it was there at the first attempt, and now it is not.
+        return [] if self._last_versions(self._names) else [_made(write, 1, None) for write in self._writes]
 
     def _current(self) -> dict[str, Document]:
         return {row["_id"]: row for row in self._tools.find({"_id": {"$in": self._names}}, session=self._session)}
@@ -104,6 +113,8 @@ class Commit:
                 operations.append(DeleteOne({"_id": name}))
         if operations:
             self._tools.bulk_write(operations, session=self._session)
+        if self._purged:
+            self._history.delete_many({"name": {"$in": self._purged}}, session=self._session)
         if past:
             self._history.insert_many(past, session=self._session)
 

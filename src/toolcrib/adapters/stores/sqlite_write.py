@@ -23,14 +23,17 @@ class ChangeWriter:
     def write(self, text: str, document: dict[str, Any], at: float) -> Record:
         change, name = self.change, self.name
         search_id, old = self._current()
-        check_expected(change, None if old is None else old.etag)
-        version = 1 + (self._last_version() if old is None else old.version)
+        last = self._last_version() if old is None else old.version
+        check_expected(change, None if old is None else old.etag, past=last > 0)
+        version = 1 + last
         if old is not None:
             self._retire(search_id, old.document)
         gone, owner = change.document is None, owner_after(change, "" if old is None else old.owner)
         definition = 0 if gone else definition_after(document, version, old)
         record = Record(name, version, new_etag(), document, at, gone, owner, definition)
-        if gone:
+        if change.purge:
+            self._purge()
+        elif gone:
             self._keep_deletion(record)
         else:
             self._insert(record, text)
@@ -69,6 +72,10 @@ class ChangeWriter:
         )
         execute("DELETE FROM tool_text WHERE rowid = ?", (search_id,))
         execute("DELETE FROM tool_data WHERE tool_id = ?", (name,))
+
+    def _purge(self) -> None:
+        """Nothing of the name stays; whoever writes a purge has SQLite overwrite what it deletes."""
+        self.connection.execute("DELETE FROM tool_history WHERE tool_id = ?", (self.name,))
 
     def _keep_deletion(self, record: Record) -> None:
         self.connection.execute(
