@@ -41,6 +41,8 @@ class Decision:
     allow: bool
     reason: str = ""
     rule: str = ""
+    unserved: tuple[str, ...] = ()
+    """Of the policy rules that a tool to be written names, those that the policy does not know."""
 
 
 class Policy(Protocol):

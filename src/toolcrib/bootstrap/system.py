@@ -118,6 +118,7 @@ class System:
             closing=[self.close],
             announce=bool(self.settings.events_receiver),
             owners=self.settings.tool_owners == "enforced",
+            unknown_rules=self.settings.unknown_policy_rules,
             clock=self.clock,
         )
         catalogue.recover()

@@ -6,12 +6,13 @@ outcome. The commit holds the document, its words, its history and the event for
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
 from toolcrib.calling.authorising import Authoriser, check_limits
 from toolcrib.calling.call import Unbound
@@ -33,10 +34,12 @@ from toolcrib.core.errors import (
     ToolInUseError,
     ToolNotFoundError,
     ToolValidationError,
+    UnknownPolicyRuleError,
+    unserved_rules,
 )
 from toolcrib.core.limits import Action
 from toolcrib.core.roles import LONGEST_NAME, Principal, Role, Who, require
-from toolcrib.core.spec import ToolSpec
+from toolcrib.core.spec import ToolSpec, rules_named
 from toolcrib.core.tool import Tool
 from toolcrib.core.versions import broken_by
 from toolcrib.ports import Audit, Change, Policy, Record, Seal, Store
@@ -44,6 +47,8 @@ from toolcrib.ports import Audit, Change, Policy, Record, Seal, Store
 _T = TypeVar("_T")
 Bind = Callable[[ToolSpec, Callable[[], Mapping[str, Any]] | None], Tool]
 """Makes a spec runnable, with what opens the credentials of the record that it was read from; None if it has none."""
+UnknownRules = Literal["warn", "refuse", "ignore"]
+_log = logging.getLogger(__name__)
 _TRIES = 20
 _MOST_BOUND = 1000
 
@@ -54,6 +59,7 @@ class Catalogue(CatalogueReader):
     ``principal`` is who asks, as the door authenticated them. Who publishes a tool owns it; with ``owners`` only they
     and administrators change it. A bare name is a program of the operator, who may.
     ``announce`` says that somebody reads the outbox.
+    ``unknown_rules`` says what becomes of a write that names a policy rule which nobody serves.
     ``cleanups`` remove what belongs to a deleted tool elsewhere; each may run more than once for the same tool.
     ``erase`` removes code by its digests for good, unless somebody needs it: a purge asks for that.
     """
@@ -71,10 +77,12 @@ class Catalogue(CatalogueReader):
         closing: Sequence[Callable[[], None]] = (),
         announce: bool = False,
         owners: bool = True,
+        unknown_rules: UnknownRules = "warn",
         clock: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(store)
         self._authoriser = Authoriser(policy, owners)
+        self._unknown_rules = unknown_rules
         self.audit = audit
         self.policy = policy
         self._seal = seal
@@ -362,7 +370,11 @@ class Catalogue(CatalogueReader):
         owner = Principal.of(principal).owns if owner is None else owner
         prepared = [self._prepared(spec, record, kept, owner, force, principal) for spec, record in specs]
         records = self.store.commit([change for change, _ in prepared])
-        return [Entry.of(record, told) for record, (_, told) in zip(records, prepared, strict=True)]
+        entries = [Entry.of(record, told) for record, (_, told) in zip(records, prepared, strict=True)]
+        for entry in entries:
+            if entry.unserved:
+                _log.warning("%r names %s", entry.name, unserved_rules(entry.unserved))
+        return entries
 
     def _prepared(
         self,
@@ -375,7 +387,8 @@ class Catalogue(CatalogueReader):
     ) -> tuple[Change, Told]:
         spec = with_kept_link(spec, record.document) if record else spec
         document = spec.to_dict()
-        self._authoriser.check("update" if record else "create", document, principal, before=record)
+        unserved = self._authoriser.check("update" if record else "create", document, principal, before=record)
+        told = self._judged(spec, record, unserved)
         broke = broken_by(Entry.of(record).spec, spec) if record else []
         if broke and not force:
             raise BreakingChangeError(spec.name, broke)
@@ -386,7 +399,16 @@ class Catalogue(CatalogueReader):
             kind: EventKind = "tool.updated" if record else "tool.created"
             event = self._event(kind, spec, document, principal, record.document if record else None)
         change = Change(spec.name, document, record.etag if record else None, event, None if record else owner)
-        return change, Told(tuple(broke), secrets.emptied(spec, stored))
+        return change, Told(tuple(broke), secrets.emptied(spec, stored), told)
+
+    def _judged(self, spec: ToolSpec, record: Record | None, unserved: tuple[str, ...]) -> tuple[str, ...]:
+        """The rules to tell of; UnknownPolicyRuleError if the write is the first to name one, and that is refused."""
+        if self._unknown_rules == "ignore":
+            return ()
+        before = rules_named(record.document) if record else ()
+        if self._unknown_rules == "refuse" and (first := [rule for rule in unserved if rule not in before]):
+            raise UnknownPolicyRuleError(spec.name, first)
+        return unserved
 
     def _event(
         self, kind: EventKind, spec: ToolSpec, document: dict[str, Any], principal: Who,
@@ -426,4 +448,6 @@ def _written(entries: Sequence[Entry]) -> str:
         said += f"; forced although {'; '.join(broke)}"
     if emptied := [key for entry in entries for key in entry.emptied]:
         said += f"; emptied the credentials {', '.join(map(repr, emptied))}"
+    if unserved := [rule for entry in entries for rule in entry.unserved]:
+        said += f"; names {unserved_rules(unserved)}"
     return said

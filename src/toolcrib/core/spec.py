@@ -295,3 +295,11 @@ def same_definition(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 def _definition(document: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in document.items() if key not in EXECUTION_FIELDS}
+
+
+RULE_FIELDS = ("policy_rule_uri", "validation_policy_rule_uri")
+
+
+def rules_named(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """The policy rules that a tool says it is under, each once."""
+    return tuple(dict.fromkeys(uri for field in RULE_FIELDS if (uri := document.get(field))))

@@ -139,6 +139,9 @@ class Settings(BaseSettings):
     policy_roles: Texts = _set(
         (), "Roles of principals for the Cedar policies, as principal=role: ada=payments, bob=readers."
     )
+    unknown_policy_rules: Literal["warn", "refuse", "ignore"] = _set(
+        "warn", "What becomes of a tool that names a policy rule which nobody serves."
+    )
     policy_webhook_url: str = _set("", "The policy service: asked if policy is webhook, and told of every change.")
     policy_webhook_secret: str = _secret("", "Signs what the policy service is sent.")
     policy_webhook_open: bool = _set(False, "Allow what the policy service cannot be asked about.")

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from toolcrib.calling.blocking import READS, SCANS, in_thread
 from toolcrib.catalogue import Entry
 from toolcrib.catalogue.reading import CatalogueReader
+from toolcrib.core.errors import unserved_rules
 from toolcrib.surfaces.http import parameters
 from toolcrib.surfaces.http.entries import entry_headers, shown
 from toolcrib.surfaces.http.problems import json_answer, json_list
@@ -24,7 +25,10 @@ def entry_answer(service: Service, entry: Entry) -> Response:
 
 
 def entry_done(message: str, entry: Entry, status: int = 200, *, named: bool = True) -> Response:
-    """What was written, what that broke for callers, and which credentials it emptied."""
+    """What was written, what that broke for callers, and which credentials it emptied.
+
+    A warning is a header: the bodies of the answers are the registry's own, word for word.
+    """
     said: dict[str, Any] = {"message": message}
     if named:
         said["tool_id"] = entry.name
@@ -32,7 +36,10 @@ def entry_done(message: str, entry: Entry, status: int = 200, *, named: bool = T
         said["broke"] = list(entry.broke)
     if entry.emptied:
         said["emptied_credentials"] = list(entry.emptied)
-    return json_answer(said, status, entry_headers(entry))
+    headers = entry_headers(entry)
+    if entry.unserved:
+        headers["toolcrib-warning"] = f"the tool names {unserved_rules(entry.unserved)}"
+    return json_answer(said, status, headers)
 
 
 async def page_answer(service: Service, request: Request, where: object, *, large: bool = False) -> Response:

@@ -41,6 +41,7 @@ from toolcrib.surfaces.rest.uploads import uploaded_file
 _ETAG = {
     "ETag": "Changes with every write.",
     "Toolcrib-Definition-Version": "The version that the definition dates from: later ones changed how the tool runs.",
+    "Toolcrib-Warning": "After a write: which policy rules the tool names though nobody serves them.",
     "Toolcrib-Definition-Digest": "SHA-256 of all but how and by which rules the tool runs.",
 }
 _LINK = {"Link": 'The next page, rel="next", if there is one.'}
