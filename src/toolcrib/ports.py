@@ -41,7 +41,7 @@ class Decision:
     allow: bool
     reason: str = ""
     rule: str = ""
-    unserved: tuple[str, ...] = ()
+    unserved: tuple[str, ...] = field(default=(), repr=False)
     """Of the policy rules that a tool to be written names, those that the policy does not know."""
 
 
