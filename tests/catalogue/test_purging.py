@@ -26,10 +26,10 @@ def system(store_url: str, settings: Settings) -> System:
 def upload(system: System, tmp_path: Path) -> Callable[..., str]:
     """Uploads a tool of that name; the digest of its code."""
 
-    def uploaded(name: str, code: str = "one", **options: bool) -> str:
+    def uploaded(name: str, code: str = "one", replace: bool = False) -> str:
         path, link = tmp_path / "upload.zip", partial(bundle_link, "https://tools.example.org")
         path.write_bytes(bundle(spec={**SPEC, "tool_id": name}, code=python_code(f"return {code!r}")))
-        entry = ingest(path, blobs=system.blobs, catalogue=system.catalogue, link_for=link, **options)
+        entry = ingest(path, blobs=system.blobs, catalogue=system.catalogue, link_for=link, replace=replace)
         digest = bundle_digest(entry.document["binding"]["source_code_link"])
         assert digest
         return digest
