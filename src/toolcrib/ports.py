@@ -41,6 +41,8 @@ class Decision:
     allow: bool
     reason: str = ""
     rule: str = ""
+    unserved: tuple[str, ...] = field(default=(), repr=False)
+    """Of the policy rules that a tool to be written names, those that the policy does not know."""
 
 
 class Policy(Protocol):
@@ -205,6 +207,10 @@ class Record:
     deleted: bool = False
     owner: str = ""
     """Who may change the tool, beside administrators; empty if it is the operator's."""
+    definition: int = 0
+    """The version that its definition dates from: later ones changed how the tool runs, and no more.
+
+    0 for a deletion, and for what a store wrote before it kept this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +220,7 @@ class Change:
     ``expected`` is the etag that must be there, None if nothing may be there, ANY if it does not matter.
     ``event`` is a payload for the outbox, kept in the same transaction and delivered later.
     ``owner`` is the tool's from now on; None: as it is, and nobody of a tool that is new. It ends with a delete.
+    ``purge``, of a delete: every version goes too, and no record stays of the name, also if it was deleted before.
     """
 
     name: str
@@ -221,6 +228,7 @@ class Change:
     expected: str | _Anything | None = ANY
     event: dict[str, Any] | None = None
     owner: str | None = None
+    purge: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +289,8 @@ class Store(Outbox, Protocol):
         """All of the changes or none.
 
         Raises ToolExistsError if ``expected`` is None and something is there, ToolNotFoundError if a delete
-        or an expected etag finds nothing, ConflictError if the etag is another one.
+        or an expected etag finds nothing, ConflictError if the etag is another one. A purge finds what was ever there;
+        it comes alone, with no other change of the name, and answers a deletion that is not kept.
         """
         ...
 

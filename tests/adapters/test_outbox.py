@@ -267,6 +267,30 @@ def test_the_body_of_a_policy_db_registration(receiver: Receiver) -> None:
     assert body["input_schema"] == {"type": "object", "properties": {}}
     assert set(body) == {
         "name", "version", "release_tag", "code_address", "code_type", "input_schema", "output_schema", "settings",
-        "parameters",
+        "parameters", "execution_changed",
     }  # fmt: skip
+    assert body["execution_changed"] is True
+    catalogue.update("hammer", description="Drives nails.", tags=("nails",))
+    catalogue.update("hammer", timeout_seconds=5)
+    catalogue.update("hammer", parameters={"type": "object", "properties": {"nail": {"type": "string"}}})
+    assert deliverer.deliver_due() == 3
+    changed = [json.loads(told.body)["execution_changed"] for told in receiver.received[1:]]
+    assert changed == [False, True, True]
+    deliverer.stop()
+
+
+def test_a_bundle_is_registered_under_the_address_of_today(receiver: Receiver) -> None:
+    store, digest = MemoryStore(), "a" * 64
+    catalogue = Catalogue(store, announce=True)
+    binding = {"source_code_link": f"http://127.0.0.1:8000/bundles/{digest}/tool.zip"}
+    catalogue.publish({"name": "hammer", "description": "", "binding": binding})
+    catalogue.publish(
+        {"name": "saw", "description": "", "binding": {"source_code_link": "https://example.org/saw.zip"}}
+    )
+    deliverer = OutboxDeliverer(store, receiver.url, QUICK, public_url="https://tools.example", shape=as_registration)
+    assert deliverer.deliver_due() == 2
+    assert [json.loads(told.body)["code_address"] for told in receiver.received] == [
+        f"https://tools.example/bundles/{digest}/tool.zip",
+        "https://example.org/saw.zip",
+    ]
     deliverer.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcrib.core.errors import InvalidNameError, InvalidSchemaError, ToolValidationError
+from toolcrib import open_catalogue
+from toolcrib.core.errors import InvalidNameError, InvalidSchemaError, ToolTimeoutError, ToolValidationError
 from toolcrib.core.json import same
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.spec import Binding, ToolExample, ToolSpec
@@ -59,10 +61,17 @@ reserved = st.one_of(
         },
     ),
 )
+deadlines = json_values | st.sampled_from([5, 0.5, 0, -1, True, "5", None])
 metadata = st.builds(
     lambda base, ours: base | ours,
     st.fixed_dictionaries(
-        {}, optional={"version": texts, "capabilities": st.lists(texts, max_size=2), "a": json_values}
+        {},
+        optional={
+            "version": texts,
+            "capabilities": st.lists(texts, max_size=2),
+            "a": json_values,
+            "timeout_seconds": deadlines,
+        },
     ),
     st.fixed_dictionaries({}, optional={"toolcrib": reserved}),
 )
@@ -167,6 +176,37 @@ def test_version_author_and_capabilities_are_read_from_the_metadata_and_stay_the
     spec = ToolEntry(tool_id="t", tool_metadata=metadata).to_spec()
     assert (spec.version, spec.author, spec.capabilities) == ("v1.0", "Ann", ("ner",))
     assert spec.metadata == metadata
+
+
+@pytest.mark.parametrize("said", [5, 2.5])
+def test_a_deadline_in_the_metadata_counts_and_stays_there(said: float) -> None:
+    spec = ToolEntry(tool_id="t", tool_metadata={"timeout_seconds": said, "language": "en"}).to_spec()
+    assert spec.timeout_seconds == said
+    assert spec.metadata == {"timeout_seconds": said, "language": "en"}
+    assert ToolEntry.from_spec(spec).tool_metadata == spec.metadata
+    assert entry_changes(spec, {"tool_metadata": {"timeout_seconds": 7}})["timeout_seconds"] == 7
+    assert entry_changes(spec, {"tool_metadata": {}})["timeout_seconds"] is None
+    assert "timeout_seconds" not in entry_changes(spec.with_changes(timeout_seconds=9), {"tool_metadata": {}})
+    ours = {"timeout_seconds": said, "toolcrib": {"timeout_seconds": 9}}
+    assert ToolEntry(tool_id="t", tool_metadata=ours).to_spec().timeout_seconds == 9
+
+
+@pytest.mark.parametrize("said", [0, -1, True, "5", None, [5]])
+def test_what_cannot_be_a_deadline_is_metadata_alone(said: object) -> None:
+    spec = ToolEntry(tool_id="t", tool_metadata={"timeout_seconds": said}).to_spec()
+    assert (spec.timeout_seconds, spec.metadata) == (None, {"timeout_seconds": said})
+
+
+async def test_a_tool_runs_with_the_deadline_in_its_metadata() -> None:
+    async def wait_for_ever() -> None:
+        await asyncio.Event().wait()
+
+    catalogue = open_catalogue("memory:", functions={"wait": wait_for_ever})
+    entry = ToolEntry(tool_id="t", tool_metadata={"timeout_seconds": 0.05}, tool_system_function_rpc_id="wait")
+    catalogue.publish(entry.to_spec())
+    with pytest.raises(ToolTimeoutError, match=r"0\.05 s"):
+        await catalogue.tool("t").execute({})
+    catalogue.close()
 
 
 def test_a_partial_entry_changes_only_what_it_names() -> None:

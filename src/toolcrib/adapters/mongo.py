@@ -6,8 +6,10 @@ what a majority has.
 
 from __future__ import annotations
 
+import logging
 import math
 import random
+import socket
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -39,18 +41,22 @@ except ImportError as missing:
 if TYPE_CHECKING:
     from pymongo.client_session import ClientSession
     from pymongo.database import Database
+    from pymongo.server_description import ServerDescription
 
+_log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 Document = dict[str, Any]
 
 DEFAULT_DATABASE = "toolcrib"
 _DURABLE = WriteConcern("majority", j=True)
 _TRY_MS = 500
-_NAMESPACE_EXISTS = 48
+NAMESPACE_EXISTS = 48
+_UNAUTHORIZED = 13
 _NO_ROOM_CODES = frozenset({14031})
 _REFUSED_CODES = frozenset({13, 18})
 _PINGS = "pings"
 _FIRST_CONTACT_SECONDS = 3.0
+_PORT = 27017
 _NO_MEMBERS = frozenset({"Standalone", "RSGhost"})
 """How the driver calls a server without ``--replSet``, and one with it that nobody has initiated."""
 
@@ -59,7 +65,8 @@ class MongoConnection:
     """``prepare`` makes indexes and the like, before the first action.
 
     ``patience`` is how long an action is repeated while the set has no primary; an election takes up to twelve
-    seconds. The first contact is not waited for as long: the address may be wrong.
+    seconds. The first contact is not waited for as long, because the address may be wrong, unless somebody takes our
+    connection there and has only not answered yet: a server that has much to do.
     """
 
     def __init__(self, url: str, prepare: Callable[[], object], *, patience: float = 20.0) -> None:
@@ -90,8 +97,7 @@ class MongoConnection:
                 self._get_ready()
                 return action()
             except PyMongoError as error:
-                patience = self._patience if self._ready else _FIRST_CONTACT_SECONDS
-                if not _passes(error) or not self._may_recover() or time.monotonic() > began + patience:
+                if not _passes(error) or not self._may_recover() or self._is_over(began):
                     raise self._failure(error) from error
             time.sleep(random.uniform(0.005, 0.1))  # noqa: S311 -- only to keep rivals from meeting again
 
@@ -138,16 +144,22 @@ class MongoConnection:
         try:
             self.database.create_collection(name, check_exists=False)
         except OperationFailure as error:
-            if error.code != _NAMESPACE_EXISTS:
+            if error.code != NAMESPACE_EXISTS:
                 raise
 
     def ping(self) -> None:
         """Raises StoreError if a majority does not take a write at once. It writes one document, over and over."""
-        try:
-            self._check_member()
-            self.database[_PINGS].replace_one({"_id": "ping"}, {"at": time.time()}, upsert=True)
-        except PyMongoError as error:
-            raise self._failure(error) from error
+        began = time.monotonic()
+        while True:
+            try:
+                self._check_member()
+                self.database[_PINGS].replace_one({"_id": "ping"}, {"at": time.time()}, upsert=True)
+                return
+            except PyMongoError as error:
+                met = any(server.server_type_name != "Unknown" for server in self._servers())
+                late = time.monotonic() > began + _FIRST_CONTACT_SECONDS
+                if met or late or not isinstance(error, AutoReconnect) or not self._is_waited_for():
+                    raise self._failure(error) from error
 
     def close(self) -> None:
         self._client.close()
@@ -159,7 +171,12 @@ class MongoConnection:
         with self._ready_lock:
             if not self._ready:
                 self._check_member()
-                self._prepare()
+                try:
+                    self._prepare()
+                except OperationFailure as error:
+                    if error.code != _UNAUTHORIZED:
+                        raise
+                    _log.info("may only read at %r: its indexes and views are left as they are", self._hosts)
                 self._ready = True
 
     def _check_member(self) -> None:
@@ -168,8 +185,22 @@ class MongoConnection:
 
     def _may_recover(self) -> bool:
         """Whether waiting helps: it does not if at the first contact no server is, or may be, a member of the set."""
-        servers = self._client.topology_description.server_descriptions().values()
-        return self._ready or any(server.server_type_name not in _NO_MEMBERS for server in servers)
+        return self._ready or any(server.server_type_name not in _NO_MEMBERS for server in self._servers())
+
+    def _is_over(self, began: float) -> bool:
+        """Whether an action was tried for long enough."""
+        tried = time.monotonic() - began
+        if self._ready or tried <= _FIRST_CONTACT_SECONDS:
+            return tried > (self._patience if self._ready else _FIRST_CONTACT_SECONDS)
+        return tried > self._patience or not self._is_waited_for()
+
+    def _is_waited_for(self) -> bool:
+        """Whether a server that has not answered yet, nor refused to, takes connections."""
+        silent = [server for server in self._servers() if server.server_type_name == "Unknown" and not server.error]
+        return any(_takes_connections(*server.address) for server in silent)
+
+    def _servers(self) -> list[ServerDescription]:
+        return list(self._client.topology_description.server_descriptions().values())
 
     def _failure(self, error: PyMongoError) -> StoreError:
         if isinstance(error, AutoReconnect) and not self._may_recover():
@@ -184,6 +215,14 @@ class MongoConnection:
             f"the MongoDB server at {self._hosts!r} is not a member of a replica set{f' {name!r}' if name else ''}; "
             "start it with --replSet and run rs.initiate() (one member is enough)"
         )
+
+
+def _takes_connections(host: str, port: int | None) -> bool:
+    try:
+        socket.create_connection((host, port or _PORT), timeout=_TRY_MS / 1000).close()
+    except OSError:
+        return False
+    return True
 
 
 def size_of(document: Document) -> int:

@@ -13,7 +13,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Any
 
@@ -21,6 +21,7 @@ from toolcrib.adapters.http import HttpCaller, Reply
 from toolcrib.adapters.signing import SignedPost
 from toolcrib.core.backoff import backoff
 from toolcrib.core.errors import DeniedError, StoreError, UnavailableError
+from toolcrib.formats.bundle import under_address
 from toolcrib.ports import OutboxEvent, Store
 
 EVENT_HEADER = "Toolcrib-Event-Id"
@@ -47,7 +48,10 @@ def as_event(entry: OutboxEvent) -> dict[str, Any]:
 
 
 def as_registration(entry: OutboxEvent) -> dict[str, Any]:
-    """The body that a Policy DB takes at ``POST {base}/policy``."""
+    """The body that a Policy DB takes at ``POST {base}/policy``.
+
+    ``execution_changed`` says whether the contract is another than the one that was registered before.
+    """
     execution = entry.payload.get("execution", {})
     binding = execution.get("binding", {})
     kind = next((name for name in ("source_code_link", "service_url", *sorted(binding)) if binding.get(name)), "")
@@ -59,6 +63,7 @@ def as_registration(entry: OutboxEvent) -> dict[str, Any]:
         "code_type": {"source_code_link": "zip", "service_url": "service"}.get(kind, kind),
         "input_schema": execution.get("parameters", {}),
         "output_schema": execution.get("returns", {}),
+        "execution_changed": bool(entry.payload.get("execution_changed", True)),
         "settings": {name: value for name, value in execution.items() if name not in _OWN_PLACE},
         "parameters": {"event": entry.payload.get("event", ""), "event_id": entry.payload.get("id", "")},
     }
@@ -73,7 +78,7 @@ class _Outcome(Enum):
 class OutboxDeliverer:
     """``start`` delivers in a thread until ``stop``; ``deliver_due`` does one round in the caller's thread.
 
-    ``shape`` turns an entry into the body that the receiver expects.
+    ``shape`` turns an entry into the body that the receiver expects. Links to bundles are sent under ``public_url``.
     """
 
     def __init__(
@@ -82,6 +87,7 @@ class OutboxDeliverer:
         url: str,
         options: DeliveryOptions | None = None,
         *,
+        public_url: str = "",
         shape: Callable[[OutboxEvent], dict[str, Any]] = as_event,
         caller: HttpCaller | None = None,
         clock: Callable[[], float] = time.time,
@@ -89,6 +95,7 @@ class OutboxDeliverer:
         self._store = store
         self._options = options = options or DeliveryOptions()
         self._shape = shape
+        self._public_url = public_url
         self._post = SignedPost(
             url, "the event webhook", secret=options.secret, seconds=options.seconds, caller=caller, clock=clock
         )
@@ -152,7 +159,7 @@ class OutboxDeliverer:
         outcome = _Outcome.REFUSED
         try:
             event = {EVENT_HEADER: str(entry.payload.get("id") or entry.sequence)}
-            problem = _problem(self._post.send(self._shape(entry), event))
+            problem = _problem(self._post.send(self._shape(self._addressed(entry)), event))
         except (TimeoutError, UnavailableError, DeniedError) as error:
             problem, outcome = str(error), _Outcome.UNREACHABLE
         if problem:
@@ -160,6 +167,15 @@ class OutboxDeliverer:
             return outcome
         self._store.acknowledge(entry.sequence)
         return _Outcome.DELIVERED
+
+    def _addressed(self, entry: OutboxEvent) -> OutboxEvent:
+        """The event with the link to its bundle under the address that the service has now."""
+        execution = entry.payload.get("execution", {})
+        link = execution.get("binding", {}).get("source_code_link", "")
+        if not (link and self._public_url):
+            return entry
+        binding = {**execution["binding"], "source_code_link": under_address(link, self._public_url)}
+        return replace(entry, payload={**entry.payload, "execution": {**execution, "binding": binding}})
 
     def _delay(self, entry: OutboxEvent) -> float:
         jitter = random.uniform  # noqa: S311 - not a secret

@@ -148,4 +148,6 @@ def open_outbox(settings: Settings, store: Store, *, clock: Clock = time.time) -
 
     shape = as_registration if settings.events_shape == "registration" else as_event
     options = DeliveryOptions(secret=settings.events_secret or settings.policy_webhook_secret)
-    return OutboxDeliverer(store, settings.events_receiver, options, shape=shape, clock=clock)
+    return OutboxDeliverer(
+        store, settings.events_receiver, options, public_url=settings.service_url, shape=shape, clock=clock
+    )

@@ -30,6 +30,7 @@ from toolcrib.calling.recording import Recorder
 from toolcrib.calling.sharing import shared_runs
 from toolcrib.catalogue import Catalogue
 from toolcrib.catalogue.code import withdraw
+from toolcrib.catalogue.collecting import erase
 from toolcrib.core.errors import ToolNotFoundError
 from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.spec import ToolSpec
@@ -113,9 +114,11 @@ class System:
             seal=self.seal,
             bind=binder,
             cleanups=[binder.forget, self._withdraw, *self.cleanups],
+            erase=lambda digests: erase(self.blobs, self.store, digests),
             closing=[self.close],
             announce=bool(self.settings.events_receiver),
             owners=self.settings.tool_owners == "enforced",
+            unknown_rules=self.settings.unknown_policy_rules,
             clock=self.clock,
         )
         catalogue.recover()

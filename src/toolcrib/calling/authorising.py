@@ -9,9 +9,10 @@ from typing import Any
 from toolcrib.core.errors import DeniedError
 from toolcrib.core.limits import LIMIT_RULE, Action
 from toolcrib.core.roles import Principal, Role, Who
-from toolcrib.core.spec import digest_of
+from toolcrib.core.spec import digest_of, rules_named
 from toolcrib.ports import Policy, PolicyRequest, Record
 
+_WRITES: tuple[Action, ...] = ("create", "update")
 OWNER_RULE = "owner"
 """The rule that a refusal to who does not own the tool names."""
 
@@ -42,8 +43,10 @@ class Authoriser:
         *,
         digest: str = "",
         before: Record | None = None,
-    ) -> None:
-        """Nothing, or DeniedError with the reason. ``digest`` is the document's, if it is known already.
+    ) -> tuple[str, ...]:
+        """DeniedError with the reason, or, of what is written, the policy rules it names that nobody serves.
+
+        ``digest`` is the document's, if it is known already.
 
         ``before`` is what is changed or deleted: its owner counts, and nobody gets out of a token's limits by a change.
         """
@@ -53,7 +56,8 @@ class Authoriser:
         if before is not None and not self.may_change(before, who):
             raise _not_theirs(action, before, who)
         if self._asked_about(action):
-            self._ask(action, document, who, digest)
+            return self._ask(action, document, who, digest)
+        return rules_named(document) if action in _WRITES else ()
 
     def may_change(self, record: Record, principal: Who) -> bool:
         """Whether the tool is the principal's to change. Programs of the operator, which came through no door, may."""
@@ -65,7 +69,7 @@ class Authoriser:
         """A policy in this process is asked about reads too; a remote one is not: every look would be a round trip."""
         return self.policy is not None and not (action == "read" and self.policy.remote)
 
-    def _ask(self, action: Action, document: Mapping[str, Any], who: Principal, digest: str) -> None:
+    def _ask(self, action: Action, document: Mapping[str, Any], who: Principal, digest: str) -> tuple[str, ...]:
         assert self.policy is not None
         name = document["name"]
         public = {key: value for key, value in document.items() if key != "credentials"}
@@ -73,7 +77,7 @@ class Authoriser:
             PolicyRequest(who.name, action, name, public, digest or digest_of(public), who.roles)
         )
         if decision.allow:
-            return
+            return decision.unserved
         rule = decision.rule or "policy"
         named = repr(who.name) if who.name else "an anonymous caller"
         reason = decision.reason or "it gave no reason"

@@ -7,15 +7,12 @@ from typing import Any, Literal
 
 from toolcrib.catalogue.credentials import masked
 from toolcrib.core.json import same
-from toolcrib.core.spec import ToolSpec
+from toolcrib.core.spec import EXECUTION_FIELDS, ToolSpec
 
 EventKind = Literal["tool.created", "tool.updated", "tool.deleted"]
 
-EXECUTION_FIELDS = (
-    "execution_mode", "isolation", "timeout_seconds", "safety_level", "binding", "parameters", "returns", "api_spec",
-    "policy_rule_uri", "validation_policy_rule_uri", "validation_mode", "credentials",
-)  # fmt: skip
-"""The execution contract: a policy service registers a tool again when one of these changed."""
+CONTRACT_FIELDS = (*EXECUTION_FIELDS, "parameters", "returns", "api_spec")
+"""The execution contract, which is what a policy service registers: how the tool runs, and with what it is called."""
 
 
 def announcement(
@@ -30,10 +27,11 @@ def announcement(
         "event": kind,
         "tool_id": spec.name,
         "digest": spec.digest,
+        "definition_digest": spec.definition_digest,
         "version": spec.version,
         "at": at,
         "principal": principal,
         "changed": [] if kind == "tool.deleted" else changed,
-        "execution_changed": any(key in EXECUTION_FIELDS for key in changed),
-        "execution": {key: shown[key] for key in EXECUTION_FIELDS},
+        "execution_changed": any(key in CONTRACT_FIELDS for key in changed),
+        "execution": {key: shown[key] for key in CONTRACT_FIELDS},
     }

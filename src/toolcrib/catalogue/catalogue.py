@@ -6,22 +6,24 @@ outcome. The commit holds the document, its words, its history and the event for
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
 from toolcrib.calling.authorising import Authoriser, check_limits
 from toolcrib.calling.call import Unbound
 from toolcrib.calling.recording import Recorder, recorded
 from toolcrib.catalogue import credentials as secrets
 from toolcrib.catalogue.announcements import EventKind, announcement
-from toolcrib.catalogue.cleaning import Cleaning
-from toolcrib.catalogue.creator import Publishable, changed_spec, checked_spec
+from toolcrib.catalogue.cleaning import PURGED, Cleaning
+from toolcrib.catalogue.code import digest_named
+from toolcrib.catalogue.creator import Publishable, changed_spec, checked_spec, with_kept_link
 from toolcrib.catalogue.deleter import users_of
-from toolcrib.catalogue.entries import Entry
+from toolcrib.catalogue.entries import Entry, Told
 from toolcrib.catalogue.reading import CatalogueReader
 from toolcrib.core.errors import (
     BreakingChangeError,
@@ -32,10 +34,12 @@ from toolcrib.core.errors import (
     ToolInUseError,
     ToolNotFoundError,
     ToolValidationError,
+    UnknownPolicyRuleError,
+    unserved_rules,
 )
 from toolcrib.core.limits import Action
-from toolcrib.core.roles import LONGEST_NAME, Principal, Who
-from toolcrib.core.spec import ToolSpec
+from toolcrib.core.roles import LONGEST_NAME, Principal, Role, Who, require
+from toolcrib.core.spec import ToolSpec, rules_named
 from toolcrib.core.tool import Tool
 from toolcrib.core.versions import broken_by
 from toolcrib.ports import Audit, Change, Policy, Record, Seal, Store
@@ -43,6 +47,8 @@ from toolcrib.ports import Audit, Change, Policy, Record, Seal, Store
 _T = TypeVar("_T")
 Bind = Callable[[ToolSpec, Callable[[], Mapping[str, Any]] | None], Tool]
 """Makes a spec runnable, with what opens the credentials of the record that it was read from; None if it has none."""
+UnknownRules = Literal["warn", "refuse", "ignore"]
+_log = logging.getLogger(__name__)
 _TRIES = 20
 _MOST_BOUND = 1000
 
@@ -53,7 +59,9 @@ class Catalogue(CatalogueReader):
     ``principal`` is who asks, as the door authenticated them. Who publishes a tool owns it; with ``owners`` only they
     and administrators change it. A bare name is a program of the operator, who may.
     ``announce`` says that somebody reads the outbox.
+    ``unknown_rules`` says what becomes of a write that names a policy rule which nobody serves.
     ``cleanups`` remove what belongs to a deleted tool elsewhere; each may run more than once for the same tool.
+    ``erase`` removes code by its digests for good, unless somebody needs it: a purge asks for that.
     """
 
     def __init__(  # noqa: PLR0913 - one argument a port
@@ -65,13 +73,16 @@ class Catalogue(CatalogueReader):
         seal: Seal | None = None,
         bind: Bind | None = None,
         cleanups: Sequence[Callable[[ToolSpec], None]] = (),
+        erase: Callable[[Sequence[str]], object] = lambda _: None,
         closing: Sequence[Callable[[], None]] = (),
         announce: bool = False,
         owners: bool = True,
+        unknown_rules: UnknownRules = "warn",
         clock: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(store)
         self._authoriser = Authoriser(policy, owners)
+        self._unknown_rules = unknown_rules
         self.audit = audit
         self.policy = policy
         self._seal = seal
@@ -80,7 +91,7 @@ class Catalogue(CatalogueReader):
         self._announce = announce
         self._clock = clock
         self._recorder = None if audit is None else Recorder(audit, clock)
-        self._cleaning = Cleaning(store, tuple(cleanups), keep_events=announce)
+        self._cleaning = Cleaning(store, tuple(cleanups), announce, erase)
         self._bound: dict[str, tuple[str, Tool]] = {}
 
     def as_seen_by(self, principal: Who) -> CatalogueReader:
@@ -194,7 +205,7 @@ class Catalogue(CatalogueReader):
                 raise ConflictError(f"{name!r} was changed by somebody else; read it again and repeat the change")
             current = Entry.of(record).spec
             wanted = {**(change(current) if change else {}), **changes}
-            spec = changed_spec(current, wanted)
+            spec = with_kept_link(changed_spec(current, wanted), record.document)
             if "credentials" not in wanted:
                 spec = secrets.carried(spec, record.document)
             if spec.name != name:
@@ -252,22 +263,30 @@ class Catalogue(CatalogueReader):
             attempt.detail = f"given to {owner!r}; {_written([entry])}"
         return entry
 
-    def delete(self, name: str, force: bool = False, *, expected: str | None = None, principal: Who = "") -> None:
-        """Remove a tool and what belongs to it; ToolInUseError while others name it, unless ``force``."""
+    def delete(
+        self,
+        name: str,
+        force: bool = False,
+        *,
+        purge: bool = False,
+        expected: str | None = None,
+        principal: Who = "",
+    ) -> None:
+        """Remove a tool and what belongs to it; ToolInUseError while others name it, unless ``force``.
+
+        With ``purge``, which is for administrators, nothing stays but the audit: no history, no bundle that no other
+        tool has, no number of a version. What was deleted before can be purged too.
+        """
+        if purge:
+            self._purge(name, force, expected, principal)
+            return
 
         def delete_once() -> Record:
             record = self._record(name)
-            check_limits("delete", record.document, principal)
-            if expected is not None and record.etag != expected:
-                raise ConflictError(f"{name!r} was changed by somebody else; read it again before you delete it")
+            self._check_deletion(record, record, force, expected, principal)
             spec = Entry.of(record).spec
-            self._authoriser.check("delete", record.document, principal, before=record)
-            if not force and (users := users_of(name, self.store)):
-                seen = [user for user in users if user in self.as_seen_by(principal)]
-                raise ToolInUseError(name, seen, hidden=len(users) - len(seen))
-            event = self._event("tool.deleted", spec, record.document, principal)
-            if not (self._announce or self._cleaning.concerns(spec)):
-                event = None
+            told = self._announce or self._cleaning.concerns(spec)
+            event = self._event("tool.deleted", spec, record.document, principal) if told else None
             self.store.commit([Change(name, None, expected=record.etag, event=event)])
             return record
 
@@ -275,6 +294,45 @@ class Catalogue(CatalogueReader):
             record = self._again(delete_once, retry_on=(ConflictError,) if expected is None else ())
             self._bound.pop(name, None)
             self._cleaning.after_delete(Entry.of(record).spec)
+
+    def _purge(self, name: str, force: bool, expected: str | None, principal: Who) -> None:
+        if Principal.of(principal).may:
+            require(Principal.of(principal), Role.ADMIN)
+
+        def purge_once() -> int:
+            versions = self.store.history(name)
+            last = next((version for version in versions if not version.deleted), None)
+            if last is None:
+                if self._cleaning.after_purge(name):
+                    return 0  # a crash came between, and now it is done
+                raise ToolNotFoundError(name)
+            record = self.store.get(name)
+            self._check_deletion(record, last, force, expected, principal)
+            code = sorted({digest for version in versions if (digest := digest_named(version.document))})
+            spec = Entry.of(last).spec
+            told = self._announce or code or self._cleaning.concerns(spec)
+            event = self._event("tool.deleted", spec, last.document, principal) | {PURGED: code} if told else None
+            self.store.commit([Change(name, None, record.etag if record else None, event, purge=True)])
+            return len(versions)
+
+        with recorded(self._recorder, {name: "delete"}, principal) as attempt:
+            count = self._again(purge_once, retry_on=(ConflictError, ToolExistsError) if expected is None else ())
+            self._bound.pop(name, None)
+            self._cleaning.after_purge(name)
+            attempt.detail = f"purged with its history of {count} versions" if count else "the purge is finished"
+
+    def _check_deletion(
+        self, record: Record | None, last: Record, force: bool, expected: str | None, principal: Who
+    ) -> None:
+        """``last`` is what the tool was, if there is no record of it any more."""
+        name = last.name
+        check_limits("delete", last.document, principal)
+        if expected is not None and (record is None or record.etag != expected):
+            raise ConflictError(f"{name!r} was changed by somebody else; read it again before you delete it")
+        self._authoriser.check("delete", last.document, principal, before=last)
+        if record is not None and not force and (users := users_of(name, self.store)):
+            seen = [user for user in users if user in self.as_seen_by(principal)]
+            raise ToolInUseError(name, seen, hidden=len(users) - len(seen))
 
     def recover(self) -> int:
         """Finish the deletions that a crash interrupted; how many there were. To be called at the start."""
@@ -311,8 +369,12 @@ class Catalogue(CatalogueReader):
         """
         owner = Principal.of(principal).owns if owner is None else owner
         prepared = [self._prepared(spec, record, kept, owner, force, principal) for spec, record in specs]
-        records = self.store.commit([change for change, *_ in prepared])
-        return [Entry.of(record, *told) for record, (_, *told) in zip(records, prepared, strict=True)]
+        records = self.store.commit([change for change, _ in prepared])
+        entries = [Entry.of(record, told) for record, (_, told) in zip(records, prepared, strict=True)]
+        for entry in entries:
+            if entry.unserved:
+                _log.warning("%r names %s", entry.name, unserved_rules(entry.unserved))
+        return entries
 
     def _prepared(
         self,
@@ -322,9 +384,11 @@ class Catalogue(CatalogueReader):
         owner: str,
         force: bool,
         principal: Who,
-    ) -> tuple[Change, Sequence[str], Sequence[str]]:
+    ) -> tuple[Change, Told]:
+        spec = with_kept_link(spec, record.document) if record else spec
         document = spec.to_dict()
-        self._authoriser.check("update" if record else "create", document, principal, before=record)
+        unserved = self._authoriser.check("update" if record else "create", document, principal, before=record)
+        told = self._judged(spec, record, unserved)
         broke = broken_by(Entry.of(record).spec, spec) if record else []
         if broke and not force:
             raise BreakingChangeError(spec.name, broke)
@@ -335,12 +399,21 @@ class Catalogue(CatalogueReader):
             kind: EventKind = "tool.updated" if record else "tool.created"
             event = self._event(kind, spec, document, principal, record.document if record else None)
         change = Change(spec.name, document, record.etag if record else None, event, None if record else owner)
-        return change, broke, secrets.emptied(spec, stored)
+        return change, Told(tuple(broke), secrets.emptied(spec, stored), told)
+
+    def _judged(self, spec: ToolSpec, record: Record | None, unserved: tuple[str, ...]) -> tuple[str, ...]:
+        """The rules to tell of; UnknownPolicyRuleError if the write is the first to name one, and that is refused."""
+        if self._unknown_rules == "ignore":
+            return ()
+        before = rules_named(record.document) if record else ()
+        if self._unknown_rules == "refuse" and (first := [rule for rule in unserved if rule not in before]):
+            raise UnknownPolicyRuleError(spec.name, first)
+        return unserved
 
     def _event(
         self, kind: EventKind, spec: ToolSpec, document: dict[str, Any], principal: Who,
         previous: dict[str, Any] | None = None,
-    ) -> dict[str, Any] | None:  # fmt: skip
+    ) -> dict[str, Any]:  # fmt: skip
         who = Principal.of(principal).name
         return announcement(kind, spec, document, at=self._clock(), principal=who, previous=previous)
 
@@ -375,4 +448,6 @@ def _written(entries: Sequence[Entry]) -> str:
         said += f"; forced although {'; '.join(broke)}"
     if emptied := [key for entry in entries for key in entry.emptied]:
         said += f"; emptied the credentials {', '.join(map(repr, emptied))}"
+    if unserved := [rule for entry in entries for rule in entry.unserved]:
+        said += f"; names {unserved_rules(unserved)}"
     return said

@@ -84,6 +84,16 @@ def to_trash(blobs: Blobs, digest: str) -> None:
     blobs.move(blob_key(digest), f"{_trash_of(digest)}/{digest}.{uuid.uuid4().hex}")
 
 
+def trashed_places(blobs: Blobs, digest: str) -> list[str]:
+    """Where the code is in the trash, as often as somebody put it there."""
+    return list(_trashed(blobs, digest))
+
+
+def forget_withdrawn(blobs: Blobs, digest: str) -> None:
+    """The code is gone, so nobody needs the hint."""
+    blobs.delete(f"{_WITHDRAWN}/{digest}")
+
+
 def take_back(blobs: Blobs, digest: str) -> bool:
     """Whether the code had to be put back where it belongs. It stays in the trash as well, until its time is up."""
     key = blob_key(digest)

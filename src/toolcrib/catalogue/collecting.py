@@ -18,7 +18,17 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from toolcrib.catalogue.code import CODE, REFERENCES, TRASH, digest_in, digest_named, take_back, to_trash
+from toolcrib.catalogue.code import (
+    CODE,
+    REFERENCES,
+    TRASH,
+    digest_in,
+    digest_named,
+    forget_withdrawn,
+    take_back,
+    to_trash,
+    trashed_places,
+)
 from toolcrib.catalogue.finding import matching_records
 from toolcrib.core.query import ALL, parse
 from toolcrib.ports import Blobs, Record, Store
@@ -62,6 +72,27 @@ def collect(
     for kept in (*expired, *forgotten, *(kept for kept in seen.leftovers if kept.at < limit)):
         blobs.delete(kept.key)
     return Collected(sorted(trashed - needed), taken_back, sorted(removed))
+
+
+def erase(blobs: Blobs, store: Store, digests: Iterable[str], *, clock: Callable[[], float] = time.time) -> list[str]:
+    """Remove code at once and for good, but not what somebody needs, as :func:`collect` sees it; what is gone.
+
+    Who looks for needs after the move, and removes only what was in the trash before that look, takes nothing away that
+    an upload or another collector has begun to rely on.
+    """
+    needs = _Needs(blobs, store, clock() - GRACE_SECONDS)
+    moved = needs.lacking(set(digests))
+    for digest in moved:
+        to_trash(blobs, digest)
+    places = {digest: trashed_places(blobs, digest) for digest in moved}
+    gone = needs.lacking(moved)
+    for digest in moved - gone:
+        take_back(blobs, digest)
+    for digest in gone:
+        for key in places[digest]:
+            blobs.delete(key)
+        forget_withdrawn(blobs, digest)
+    return sorted(gone)
 
 
 class _Kept(NamedTuple):

@@ -9,6 +9,7 @@ from toolcrib.core.json import same
 from toolcrib.core.spec import ToolSpec, no_parameters
 from toolcrib.core.tool import Tool
 from toolcrib.formats.apispec import check_api_spec, interface_of, with_interface
+from toolcrib.formats.bundle import bundle_digest
 
 Publishable = ToolSpec | Tool | Mapping[str, Any]
 
@@ -23,6 +24,17 @@ def checked_spec(thing: Publishable) -> ToolSpec:
         parameters, returns = interface_of(spec.api_spec)
         spec = spec.with_changes(parameters=parameters, returns=returns)
     return spec
+
+
+def with_kept_link(spec: ToolSpec, kept: Mapping[str, Any]) -> ToolSpec:
+    """``spec`` with the link of the document that is ``kept``, if both lead to the same bundle.
+
+    Under which address the service hands it out is no change of the tool.
+    """
+    link, old = spec.binding.source_code_link, kept["binding"]["source_code_link"]
+    if link == old or (digest := bundle_digest(link)) is None or digest != bundle_digest(old):
+        return spec
+    return spec.with_changes(binding=spec.binding.model_copy(update={"source_code_link": old}))
 
 
 def changed_spec(spec: ToolSpec, changes: Mapping[str, Any]) -> ToolSpec:

@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 from toolcrib.catalogue.credentials import masked
-from toolcrib.core.spec import ToolSpec
+from toolcrib.core.spec import ToolSpec, definition_digest_of
 from toolcrib.ports import Record
+
+
+class Told(NamedTuple):
+    """What a write has to say, as its :class:`Entry` hands it on."""
+
+    broke: tuple[str, ...] = ()
+    emptied: tuple[str, ...] = ()
+    unserved: tuple[str, ...] = ()
+
+
+NOTHING_TOLD = Told()
 
 
 @dataclass(frozen=True)
@@ -31,16 +42,26 @@ class Entry:
     """After a write: the credentials that the tool had before and has no more."""
     owner: str = ""
     """Who may change it beside administrators; empty if it is the operator's."""
+    definition_version: int = 0
+    """The version that the definition dates from: later ones changed how the tool runs. 0 for a deletion."""
+    unserved: tuple[str, ...] = ()
+    """After a write: the policy rules that the tool names and that nobody serves."""
+
+    @cached_property
+    def definition_digest(self) -> str:
+        """SHA-256 of the definition, which is all but how and by which rules the tool runs; empty for a deletion."""
+        return definition_digest_of(self.document)
 
     @cached_property
     def spec(self) -> ToolSpec:
         return ToolSpec.parse(self.document)
 
     @classmethod
-    def of(cls, record: Record, broke: Sequence[str] = (), emptied: Sequence[str] = ()) -> Entry:
+    def of(cls, record: Record, told: Told = NOTHING_TOLD) -> Entry:
         document = masked(record.document) if record.document else {}
-        told = tuple(broke), tuple(emptied), record.owner
-        return cls(record.name, record.version, record.etag, record.at, document, record.deleted, *told)
+        definition = 0 if record.deleted else record.definition or record.version
+        kept = record.name, record.version, record.etag, record.at, document, record.deleted
+        return cls(*kept, told.broke, told.emptied, record.owner, definition, told.unserved)
 
 
 class Page(Sequence[ToolSpec]):

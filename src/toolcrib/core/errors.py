@@ -8,6 +8,7 @@
     ├── ToolValidationError (ValueError)    a definition is wrong
     │   ├── InvalidNameError                ... its name
     │   ├── InvalidSchemaError              ... one of its JSON Schemas
+    │   ├── UnknownPolicyRuleError          ... it names a policy rule that nobody serves
     │   ├── BreakingChangeError             ... an update would break callers
     │   ├── ExportError                     ... a provider cannot take it
     │   └── StoreEntryError                 ... what the store holds of it
@@ -165,6 +166,22 @@ class ToolValidationError(ToolcribError, ValueError):
 class InvalidNameError(ToolValidationError):
     code = "invalid_name"
     answer = Answer(400, -32602, Exit.INVALID, "Invalid tool name")
+
+
+class UnknownPolicyRuleError(ToolValidationError):
+    code = "unknown_policy_rule"
+    answer = Answer(400, -32602, Exit.INVALID, "Unknown policy rule")
+
+    def __init__(self, name: str, rules: Iterable[str]) -> None:
+        super().__init__(
+            f"{name!r} names {unserved_rules(rules)}; name one that the policy knows, or set "
+            "TOOLCRIB_UNKNOWN_POLICY_RULES=warn"
+        )
+
+
+def unserved_rules(rules: Iterable[str]) -> str:
+    """What is said of policy rules that nobody serves."""
+    return f"a policy rule that nobody serves: {', '.join(f'{rule!a:.200}' for rule in rules)}"
 
 
 class InvalidSchemaError(ToolValidationError):

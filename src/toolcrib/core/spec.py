@@ -25,7 +25,7 @@ from pydantic import (
 
 from toolcrib.core.addresses import check_service_url, is_url
 from toolcrib.core.errors import InvalidNameError, ToolValidationError, did_you_mean
-from toolcrib.core.json import check_json, read_json, refuse_flag
+from toolcrib.core.json import check_json, read_json, refuse_flag, same
 from toolcrib.core.names import check_name
 from toolcrib.core.ranking import index_words
 from toolcrib.core.safety import SafetyLevel
@@ -194,6 +194,11 @@ class ToolSpec(_Value):
         return digest_of(self.model_dump(mode="json", exclude={"credentials"}))
 
     @cached_property
+    def definition_digest(self) -> str:
+        """SHA-256 of what the tool is, without how it runs: operations may change and leave it alone."""
+        return definition_digest_of(self.model_dump(mode="json", exclude={"credentials"}))
+
+    @cached_property
     def index_words(self) -> str:
         """What a search finds the tool by."""
         return index_words(vars(self))
@@ -230,6 +235,12 @@ class ToolSpec(_Value):
             raise ToolValidationError(f"a tool is a JSON object, not a {type(data).__name__}")
         return cls.parse(data)
 
+
+EXECUTION_FIELDS = (
+    "execution_mode", "isolation", "timeout_seconds", "cacheable", "max_result_characters", "safety_level", "binding",
+    "policy_rule_uri", "validation_policy_rule_uri", "validation_mode", "credentials",
+)  # fmt: skip
+"""How and by which rules a tool runs. What is not among them is its definition: what it is, for who looks for it."""
 
 _ADDED = {"cacheable": False, "max_result_characters": None}
 """Fields that came later, and what they are where nobody gave them: specs from before keep their digests."""
@@ -270,3 +281,25 @@ def digest_of(document: Mapping[str, Any]) -> str:
     }
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def definition_digest_of(document: Mapping[str, Any]) -> str:
+    """The digest of the definition in a spec's document; empty if there is none."""
+    return digest_of(_definition(document)) if document else ""
+
+
+def same_definition(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two documents differ at most in how the tool runs."""
+    return same(_definition(one), _definition(other))
+
+
+def _definition(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in document.items() if key not in EXECUTION_FIELDS}
+
+
+RULE_FIELDS = ("policy_rule_uri", "validation_policy_rule_uri")
+
+
+def rules_named(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """The policy rules that a tool says it is under, each once."""
+    return tuple(dict.fromkeys(uri for field in RULE_FIELDS if (uri := document.get(field))))

@@ -48,6 +48,12 @@ def bundle_digest(link: str) -> str | None:
     return found.group(1) if found else None
 
 
+def under_address(link: str, base_url: str) -> str:
+    """``link`` under another address of the service, if :func:`bundle_link` made it; any other as it is."""
+    digest = bundle_digest(link)
+    return link if digest is None else bundle_link(base_url, digest)
+
+
 def blob_key(digest: str) -> str:
     """Where the blobs keep the code of that digest."""
     return f"sha256/{digest[:2]}/{digest}"

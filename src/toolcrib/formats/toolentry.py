@@ -3,12 +3,13 @@
 Sixteen fields have a home in the spec. What a spec says beyond them travels in ``tool_metadata`` under ``toolcrib``, by
 the spec's own field names. That word is always ours: what stands there is read or refused, never kept as metadata. A
 publisher's metadata that uses the word is nested one level deeper, in ``toolcrib.metadata``.
-What ``tool_metadata`` and ``tool_api_spec`` say about version, author, capabilities and schemas is read into the
-spec as well, and stays where it was.
+What ``tool_metadata`` and ``tool_api_spec`` say about version, author, capabilities, deadline and schemas is read into
+the spec as well, and stays where it was.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -37,6 +38,12 @@ FIELD_PATHS: dict[str, str] = {
 }
 """Where each field of an entry lives in a spec's document: for filters, a pure renaming."""
 
+TOOL_EXECUTION = (
+    "tool_execution_mode", "tool_policy_rule_uri", "tool_source_code_link", "tool_service_url",
+    "tool_system_function_rpc_id", "tool_validation_policy_rule_uri", "tool_validation_mode",
+)  # fmt: skip
+"""The fields of the table ``tool_execution``; the others are those of ``tool_data``, and ``tool_id`` is in both."""
+
 RESERVED = "toolcrib"
 
 _OURS = f"tool_metadata.{RESERVED}"
@@ -47,6 +54,8 @@ _OTHER_BINDINGS = tuple(name for name in Binding.model_fields if _BINDING + name
 _EMPTY = ToolSpec(name="empty", description="").to_dict()
 _EXTRA_FIELDS = tuple(name for name in _EMPTY if name not in FIELD_PATHS.values() or name == "api_spec")
 """``binding`` is among them for the bindings that an entry has no field for."""
+_IN_METADATA = ("version", "author", "capabilities", "timeout_seconds")
+"""What a publisher's own metadata say of a spec, if the value is one that the spec can take."""
 
 
 def entry_to_spec(entry: Mapping[str, Any]) -> ToolSpec:
@@ -89,7 +98,7 @@ def document_to_entry(document: Mapping[str, Any]) -> dict[str, Any]:
 def entry_changes(spec: ToolSpec, partial: Mapping[str, Any]) -> dict[str, Any]:
     """What a partial entry changes in ``spec``, as fields of the spec: for ``Catalogue.update(name, change)``.
 
-    New metadata brings its version, author and capabilities along if the old ones came from the metadata.
+    New metadata brings its version, author, capabilities and deadline along if the old ones came from the metadata.
     """
     after = entry_to_spec({"tool_id": spec.name, **partial})
     paths = [FIELD_PATHS[key] for key in partial]
@@ -110,7 +119,7 @@ def entry_changes(spec: ToolSpec, partial: Mapping[str, Any]) -> dict[str, Any]:
 
 def _carried_along(spec: ToolSpec, after: ToolSpec, ours: Mapping[str, Any]) -> dict[str, Any]:
     before = _implied(spec.metadata, {})
-    names = {name for name in ("version", "author", "capabilities") if _listed(getattr(spec, name)) == before[name]}
+    names = {name for name in _IN_METADATA if _listed(getattr(spec, name)) == before[name]}
     names |= ours.keys() - {"metadata", "binding", "api_spec"}
     return {name: getattr(after, name) for name in names}
 
@@ -185,7 +194,15 @@ def _implied(metadata: Mapping[str, Any], api_spec: Mapping[str, Any]) -> dict[s
         "version": version if isinstance(version, str) else "",
         "author": author if isinstance(author, str) else "",
         "capabilities": capabilities if listed else [],
+        "timeout_seconds": _seconds(metadata.get("timeout_seconds")),
     }
+
+
+def _seconds(value: Any) -> float | None:
+    """A deadline; None for whatever cannot be one."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        return None
+    return float(value)
 
 
 def _extras(document: Mapping[str, Any], api_spec: Mapping[str, Any]) -> dict[str, Any]:

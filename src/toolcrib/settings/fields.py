@@ -82,6 +82,9 @@ class Settings(BaseSettings):
     host: str = _set("127.0.0.1", "The address that the service listens on.")
     port: Whole = _set(8000, "The port that the service listens on.")
     public_url: str = _set("", "The address under which clients reach the service, for links to bundles.")
+    public_bundles: bool = _set(
+        False, "Hand out the code of a bundle to whoever has its link (tool_source_code_link), without credentials."
+    )
     allowed_hosts: Texts = _set((), "Names that clients may use for the service in the Host header.")
     allowed_origins: Texts = _set((), "Web origins whose pages may call the service.")
     trusted_proxies: Texts = _set((), "Addresses of proxies whose X-Forwarded-For is believed.")
@@ -135,6 +138,9 @@ class Settings(BaseSettings):
     policy_file: str = _set("", "The Cedar policies, if policy is cedar.")
     policy_roles: Texts = _set(
         (), "Roles of principals for the Cedar policies, as principal=role: ada=payments, bob=readers."
+    )
+    unknown_policy_rules: Literal["warn", "refuse", "ignore"] = _set(
+        "warn", "What becomes of a tool that names a policy rule which nobody serves."
     )
     policy_webhook_url: str = _set("", "The policy service: asked if policy is webhook, and told of every change.")
     policy_webhook_secret: str = _secret("", "Signs what the policy service is sent.")

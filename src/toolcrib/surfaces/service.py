@@ -63,7 +63,7 @@ def application_of(
         system.blobs,
         system.audit,
         metrics,
-        rest.RenderedEntries(catalogue),
+        rest.RenderedEntries(catalogue, public_url=settings.service_url),
         settings.spool,
         settings.service_url,
         BundleLimits(code=ArchiveLimits(settings.max_unpacked_bytes)),
@@ -72,8 +72,8 @@ def application_of(
     )
     mcp, refusals = _mcp_door(system), Refusals(system.recorder)
     routes: list[BaseRoute] = [
-        *routes_of(rest.ENDPOINTS, service),
-        *routes_of(graphql.ENDPOINTS, graphql.Graphs(catalogue, refusals)),
+        *routes_of(rest.endpoints(public_bundles=settings.public_bundles), service),
+        *routes_of(graphql.ENDPOINTS, graphql.Graphs(catalogue, refusals, settings.service_url)),
         *routes_of([openapi_endpoint(ENDPOINTS, __version__)], None),
         *([whole("/mcp", Role.RUNNER, body_first(mcp))] if mcp else ()),
         *help_routes(),

@@ -115,3 +115,19 @@ def test_a_no_stays_a_no_when_configured_open(receiver: Receiver) -> None:
 def test_a_wrong_address_is_a_settings_error() -> None:
     with pytest.raises(SettingsError, match="the policy webhook"):
         WebhookPolicy("ftp://policy")
+
+
+def test_a_service_says_which_rules_it_does_not_know(receiver: Receiver) -> None:
+    policy = WebhookPolicy(receiver.url)
+    spec = {"name": "hammer", "policy_rule_uri": "policies://a", "validation_policy_rule_uri": "policies://b"}
+    request = PolicyRequest("ada", "create", "hammer", spec, "d1")
+    for said, unserved in (
+        ('["policies://b", "policies://others", 3]', ("policies://b",)),
+        ("[]", ()),
+        ('"policies://a"', ()),
+        ("null", ()),
+    ):
+        body = f'{{"allow": true, "unknown_rules": {said}}}'.encode()
+        receiver.answer = lambda _, body=body: answering(200, body)  # type: ignore[misc]
+        assert policy.decide(request).unserved == unserved
+    policy.close()

@@ -3,13 +3,16 @@
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.adapters.stores.specs import tool
+from tests.support.stores import STORES
 
+from toolcrib import bootstrap
 from toolcrib.core.errors import (
     ConflictError,
     InvalidQueryError,
@@ -20,7 +23,7 @@ from toolcrib.core.errors import (
 from toolcrib.core.json import MAX_DEPTH
 from toolcrib.core.query import ALL, parse
 from toolcrib.core.ranking import Search, index_words
-from toolcrib.core.spec import ToolExample, ToolSpec
+from toolcrib.core.spec import ToolExample, ToolSpec, definition_digest_of
 from toolcrib.formats.bundle import parse_json_object
 from toolcrib.formats.toolentry import entry_to_spec, spec_to_entry
 from toolcrib.ports import Change, Store
@@ -101,6 +104,103 @@ def test_an_owner_is_kept_with_the_tool_and_ends_with_it(store: Store):
     ]  # fmt: skip
     store.commit([Change("b", tool("b"), owner="ada"), Change("b", None), Change("b", tool("b"), owner="cyd")])
     assert store.get("b").owner == "cyd"  # type: ignore[union-attr]
+
+
+def test_how_a_tool_runs_may_change_without_its_definition(store: Store):
+    def write(**fields: object) -> tuple[int, int, str]:
+        (record,) = store.commit([Change("a", tool("a", **fields))])
+        assert store.get("a") == record
+        return record.version, record.definition, definition_digest_of(record.document)
+
+    first = write(description="one")
+    assert first[:2] == (1, 1)
+    operations = {
+        "execution_mode": "batch",
+        "timeout_seconds": 3,
+        "binding": {"service_url": "http://127.0.0.1:9/"},
+        "policy_rule_uri": "policies://p",
+        "validation_mode": "strict",
+        "credentials": {"key": "sealed"},
+        "safety_level": "high",
+    }
+    assert write(description="one", **operations) == (2, 1, first[2])
+    store.commit([Change("a", tool("a", description="one", isolation="process"), owner="ann")])
+    changed = write(description="two", execution_mode="sync")
+    assert changed[:2] == (4, 4)
+    assert changed[2] != first[2]
+    assert [record.definition for record in store.history("a")] == [4, 1, 1, 1]
+    store.commit([Change("a", None)])
+    assert write(description="two")[:2] == (6, 6)
+    assert [record.definition for record in store.history("a")] == [6, 0, 4, 1, 1, 1]
+
+
+def test_definitions_are_there_after_opening_again(lasting: Callable[[], Store]):
+    for mode in ("sync", "batch"):
+        store = lasting()
+        store.commit([Change("a", tool("a", execution_mode=mode))])
+        store.close()
+    store = lasting()
+    assert [(record.version, record.definition) for record in store.history("a")] == [(2, 1), (1, 1)]
+    store.close()
+
+
+def test_a_purge_leaves_nothing(store: Store):
+    store.commit([Change("a", tool("a", tags=["x"])), Change("b", tool("b", tags=["x"]))])
+    store.commit([Change("a", tool("a", tags=["y"]))])
+    record = store.get("a")
+    assert record is not None
+    with pytest.raises(ConflictError):
+        store.commit([Change("a", None, expected="other", purge=True)])
+    assert store.commit([Change("a", None, expected=record.etag, event={"n": 1}, purge=True)])[0].deleted
+    assert (store.get("a"), store.history("a")) == (None, [])
+    assert names(store, {"tags": {"$in": ["x", "y"]}}) == ["b"]
+    assert [found.name for found in store.text_candidates([Search.of("tool").lookup("tool")], limit=9)] == ["b"]
+    assert [event.payload for event in store.outbox()] == [{"n": 1}]
+    with pytest.raises(ToolNotFoundError):
+        store.commit([Change("a", None, purge=True)])
+    assert [found.version for found in store.history("b")] == [1]
+    (again,) = store.commit([Change("a", tool("a"), expected=None)])
+    assert (again.version, again.definition) == (1, 1)
+
+
+def test_what_was_deleted_can_be_purged(store: Store):
+    store.commit([Change("a", tool("a"))])
+    store.commit([Change("a", None)])
+    with pytest.raises(ToolNotFoundError):
+        store.commit([Change("a", None)])
+    store.commit([Change("a", None, expected=None, purge=True)])
+    assert store.history("a") == []
+
+
+def test_a_purge_is_seen_after_opening_again(lasting: Callable[[], Store]):
+    store = lasting()
+    for text in ("one", "two"):
+        store.commit([Change("a", tool("a", description=text)), Change("b", tool("b", description=text))])
+    store.commit([Change("a", None, purge=True)])
+    store.close()
+    store = lasting()
+    assert store.history("a") == []
+    assert [record.version for record in store.history("b")] == [2, 1]
+    store.commit([Change("a", tool("a"))])
+    assert [record.version for record in store.history("a")] == [1]
+    store.close()
+
+
+@pytest.mark.parametrize("kind", ["json", "sqlite"])
+def test_what_was_purged_is_not_in_the_files(kind: str, tmp_path: Path):
+    store = bootstrap.open_store(STORES[kind](tmp_path, str))
+    secret = "a-name-that-nobody-may-read"
+    for text in (secret, "nothing"):
+        store.commit([Change("a", tool("a", usage_notes=text)), Change("b", tool("b"))])
+
+    def written() -> bytes:
+        return b"".join(path.read_bytes() for path in tmp_path.iterdir())
+
+    assert secret.encode() in written()
+    store.commit([Change("a", None, purge=True)])
+    assert secret.encode() not in written()
+    assert [record.version for record in store.history("b")] == [2, 1]
+    store.close()
 
 
 def test_expected_etags(store: Store):

@@ -164,3 +164,25 @@ def test_a_codec_decides_the_shape(path: Path):
     path.write_text('[{"NAME": "a"}]', encoding="utf-8")
     with pytest.raises(ToolValidationError, match="entry 0 .*NAME and ABOUT"):
         store.get("a")
+
+
+def test_a_purge_that_a_crash_cuts_short_is_a_purge(path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The batch has happened; the versions that are still in the journal go with the next write."""
+    store = JsonFileStore(path)
+    store.commit([Change("a", tool("a", usage_notes="private")), Change("b", tool("b"))])
+
+    def crash(*_: object) -> None:
+        raise OSError("the power went")
+
+    with monkeypatch.context() as crashing:
+        crashing.setattr("toolcrib.adapters.stores.journal.replace_file", crash)
+        with pytest.raises(StoreError, match="the power went"):
+            store.commit([Change("a", None, event={"n": 1}, purge=True)])
+    again = JsonFileStore(path)
+    assert (again.get("a"), again.history("a")) == (None, [])
+    assert [event.payload for event in again.outbox()] == [{"n": 1}]
+    assert "private" in journal_path(path).read_text()
+    again.acknowledge(1)
+    assert "private" not in journal_path(path).read_text()
+    assert [record.name for record in JsonFileStore(path).query(ALL)] == ["b"]
+    assert JsonFileStore(path).outbox() == []

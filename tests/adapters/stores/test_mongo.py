@@ -1,8 +1,10 @@
 """The MongoDB store on its bad days: no server, no replica set, lost answers, a killed primary."""
 
+import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from itertools import product
 from pathlib import Path
 from threading import Event
@@ -106,6 +108,155 @@ def test_tools_of_the_first_release_get_their_words(mongo_database_url: str):
             store.close()
         assert "tool_text" not in tools.index_information()
         assert "words_of_name" not in (tools.find_one() or {})
+
+
+DATA = {
+    "tool_id", "tool_metadata", "tool_search_description", "tool_tags", "tool_type", "tool_man_page_doc",
+    "tool_api_spec", "tool_custom_actions_dsl_map", "default_tool_usage_credentials",
+}  # fmt: skip
+EXECUTION = {
+    "tool_id", "tool_execution_mode", "tool_source_code_link", "tool_service_url", "tool_policy_rule_uri",
+    "tool_system_function_rpc_id", "tool_validation_policy_rule_uri", "tool_validation_mode",
+}  # fmt: skip
+
+
+def test_the_two_tables_are_there_for_mongosh(mongo_database_url: str):
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+    store = MongoStore(mongo_database_url)
+    fields: dict[str, Any] = {
+        "tags": ["nlp"], "tool_type": "extractor", "manual": "# a", "metadata": {"stars": 3},
+        "actions": {"go": {"call": "execute"}}, "parameters": schema, "credentials": {"api_key": "sealed:xyz"},
+        "execution_mode": "batch", "policy_rule_uri": "policies://p", "validation_mode": "strict",
+        "validation_policy_rule_uri": "policies://v",
+        "binding": {"service_url": "http://s", "system_function_rpc_id": "f", "source_code_link": "http://l"},
+    }  # fmt: skip
+    store.commit([Change("a", tool("a", **fields)), Change("b", tool("b"))])
+    with MongoClient[dict[str, Any]](mongo_database_url) as client:
+        database = client.get_default_database()
+        assert database["tool_data"].find_one({"tool_id": "a", "tool_tags": "nlp"}) == {
+            "tool_id": "a", "tool_metadata": {"stars": 3}, "tool_search_description": "the tool a",
+            "tool_tags": ["nlp"], "tool_type": "extractor", "tool_man_page_doc": "# a",
+            "tool_api_spec": {"input": schema, "output": {}},
+            "tool_custom_actions_dsl_map": {"go": {"call": "execute"}},
+            "default_tool_usage_credentials": {"api_key": "********"},
+        }  # fmt: skip
+        assert database["tool_execution"].find_one({"tool_execution_mode": "batch"}) == {
+            "tool_id": "a", "tool_execution_mode": "batch", "tool_policy_rule_uri": "policies://p",
+            "tool_source_code_link": "http://l", "tool_service_url": "http://s", "tool_system_function_rpc_id": "f",
+            "tool_validation_policy_rule_uri": "policies://v", "tool_validation_mode": "strict",
+        }  # fmt: skip
+        joined = {"from": "tool_execution", "localField": "tool_id", "foreignField": "tool_id", "as": "runs"}
+        for row in database["tool_data"].aggregate([{"$lookup": joined}, {"$sort": {"tool_id": 1}}]):
+            assert row.pop("runs")[0].keys() == EXECUTION
+            assert row.keys() == DATA
+        assert "sealed:xyz" not in str([list(database[name].find()) for name in ("tool_data", "tool_execution")])
+        plain = database["tool_data"].find_one({"tool_id": "b"})
+        assert plain is not None
+        assert (plain["tool_api_spec"], plain["default_tool_usage_credentials"]) == ({}, {})
+        store.commit([Change("a", None)])
+        assert [row["tool_id"] for row in database["tool_execution"].find()] == ["b"]
+    store.close()
+
+
+def test_a_database_from_before_gets_the_tables_and_what_is_anothers_stays(mongo_database_url: str):
+    with MongoClient[dict[str, Any]](mongo_database_url) as client:
+        database = client.get_default_database()
+        row = {"version": 3, "etag": "e", "at": 0.0, "document": tool("a"), "words": []}
+        database["tools"].insert_one({"_id": "a", **row})
+        database.create_collection("tool_data", viewOn="tools", pipeline=[{"$project": {"old": "$_id"}}])
+        database["tool_execution"].insert_one({"mine": 1})
+        for _ in range(2):
+            store = MongoStore(mongo_database_url)
+            assert [record.definition for record in store.query(ALL)] == [0]
+            store.close()
+        assert [found.keys() for found in database["tool_data"].find()] == [DATA]
+        assert [found["mine"] for found in database["tool_execution"].find()] == [1]
+
+
+def test_who_may_only_read_can_read(mongod: Path, tmp_path: Path):
+    """The server makes nobody an index or a view who may not write."""
+    key, port = tmp_path / "key", free_port()
+    key.write_text("c2VjcmV0" * 4)
+    key.chmod(0o400)
+    program = start_mongod(mongod, tmp_path / "mongod", port, "--replSet", "rs0", "--keyFile", str(key))
+    here = f"127.0.0.1:{port}"
+    try:
+        with MongoClient[dict[str, Any]](here, directConnection=True) as client:
+            client.admin.command("replSetInitiate", {"_id": "rs0", "members": [{"_id": 0, "host": here}]})
+            wait_for(lambda: client.admin.command("hello")["isWritablePrimary"], program)
+            client.admin.command("createUser", "root", pwd="secret", roles=["root"])
+        with MongoClient[dict[str, Any]](f"mongodb://root:secret@{here}/?directConnection=true") as client:
+            client["admin"].command("createUser", "reader", pwd="r", roles=[{"role": "read", "db": "crib"}])
+        url = f"mongodb://{{}}@{here}/crib?authSource=admin&serverSelectionTimeoutMS=60000"
+        store = MongoStore(url.format("root:secret"))
+        store.commit([Change("a", tool("a"))])
+        store.close()
+        reader = MongoStore(url.format("reader:r"))
+        assert [record.name for record in reader.query(ALL)] == ["a"]
+        assert "not authorized" in refusal(lambda: reader.commit([Change("b", tool("b"))]))
+        reader.close()
+    finally:
+        program.kill()
+
+
+def test_a_server_that_takes_its_time_is_waited_for(mongo_url: str, monkeypatch: pytest.MonkeyPatch):
+    """Its port accepts, and its first answer comes after the patience with a wrong address is over."""
+    upstream = MongoClient[dict[str, Any]](mongo_url)
+    upstream.admin.command("ping")
+    host, port = next(iter(upstream.nodes))
+    upstream.close()
+    name, now = f"test_{uuid4().hex[:12]}", [0.0]
+    with slow_door(host, port or 0) as (door, opened):
+
+        def sleep(_: float) -> None:
+            now[0] += 2
+            if now[0] > 4:
+                opened.set()
+                time.sleep(0.05)
+
+        monkeypatch.setattr("toolcrib.adapters.mongo.time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+        store = MongoStore(f"mongodb://127.0.0.1:{door}/{name}?directConnection=true", patience=1e9)
+        assert store.get("a") is None
+        assert now[0] > 4
+        store.close()
+    with MongoClient[dict[str, Any]](mongo_url) as client:
+        client.drop_database(name)
+
+
+@contextmanager
+def slow_door(host: str, port: int) -> Iterator[tuple[int, Event]]:
+    """A port that accepts at once and passes on to another only when the event is set."""
+    opened, pumps = Event(), ThreadPoolExecutor(50)
+
+    def pump(source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+        for one in (source, sink):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    def serve(near: socket.socket) -> None:
+        with near:
+            opened.wait()
+            with suppress(OSError), socket.create_connection((host, port)) as far:
+                back = pumps.submit(pump, far, near)
+                pump(near, far)
+                back.result()
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                pumps.submit(serve, door.accept()[0])
+
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        pumps.submit(accept)
+        try:
+            yield door.getsockname()[1], opened
+        finally:
+            opened.set()
+            door.shutdown(socket.SHUT_RDWR)
+            pumps.shutdown()
 
 
 def test_a_start_waits_for_nobodys_transaction(mongo_database_url: str):

@@ -6,6 +6,7 @@ import os
 import random
 import re
 import resource
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -173,6 +174,50 @@ def test_a_file_of_the_first_release_gets_its_words(path: Path):
         store.commit([Change("read_file", None)])
         [left] = store.text_candidates([lookup], limit=9)
         assert left == ("send_mail", index_words(tool("send_mail", usage_notes="Mind the umlauts")))
+
+
+def sqlite3_program(path: Path, sql: str) -> list[dict[str, Any]]:
+    done = subprocess.run(["sqlite3", "-readonly", "-json", path, sql], capture_output=True, text=True, check=True)
+    found: list[dict[str, Any]] = json.loads(done.stdout or "[]")
+    return found
+
+
+@pytest.mark.skipif(shutil.which("sqlite3") is None, reason="the program sqlite3 is not installed")
+def test_the_two_tables_are_read_with_the_program_sqlite3(store: SqliteStore, path: Path):
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+    store.commit([
+        Change("a", tool("a", parameters=schema, returns={"type": "string"}, credentials={"api_key": "sealed:xyz"})),
+        Change("b", tool("b", execution_mode="batch")),
+    ])  # fmt: skip
+    for table, columns in SEED_COLUMNS.items():
+        found = sqlite3_program(path, f"SELECT {', '.join(sorted(columns))} FROM {table} ORDER BY tool_id")
+        assert [row["tool_id"] for row in found] == ["a", "b"]
+        assert "sealed:xyz" not in str(found)
+    [first, second] = sqlite3_program(path, "SELECT * FROM tool_data ORDER BY tool_id")
+    assert json.loads(first["default_tool_usage_credentials"]) == {"api_key": "********"}
+    assert json.loads(second["default_tool_usage_credentials"]) == {}
+    assert json.loads(first["tool_api_spec"]) == {"input": schema, "output": {"type": "string"}}
+    assert json.loads(second["tool_api_spec"]) == {}
+    assert sqlite3_program(path, "SELECT tool_id FROM tool_execution WHERE tool_execution_mode = 'batch'") == [
+        {"tool_id": "b"}
+    ]
+
+
+def test_a_file_from_before_gets_the_tables_as_they_are_shown(path: Path):
+    """What it holds of credentials is shown by name, and a definition dates from the version that is there."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.create_function("index_words", 1, str)
+        for steps in MIGRATIONS[:4]:
+            for step in steps:
+                connection.execute(step)
+        connection.execute("PRAGMA user_version = 4")
+        document = json.dumps(tool("a", credentials={"api_key": "sealed:xyz"}), separators=(",", ":"))
+        columns = "tool_id, version, etag, written_at, search_id, document"
+        connection.execute(f"INSERT INTO tool_data ({columns}) VALUES ('a', 7, 'e', 0.0, 1, ?)", (document,))
+    with SqliteStoreOpen(path) as store:
+        assert rows(path, "SELECT default_tool_usage_credentials FROM tool_data") == [('{"api_key": "********"}',)]
+        store.commit([Change("a", tool("a", execution_mode="batch"))])
+        assert [(record.version, record.definition) for record in store.history("a")] == [(8, 7), (7, 0)]
 
 
 def test_it_refuses_what_is_not_its_own(path: Path):

@@ -32,6 +32,33 @@ def test_a_tool_is_added_listed_shown_and_removed(cli: Cli):
     assert cli("tools", "list").json == []
 
 
+def test_a_purge_takes_the_history_too(cli: Cli):
+    for text in ("One.", "Two."):
+        cli("tools", "add", "-f", written("add.json", ADD | {"description": text}))
+    assert cli("tools", "remove", "add").status == 0
+    purged = cli("tools", "remove", "add", "--purge")
+    assert (purged.status, purged.out) == (0, "Purged tool 'add' and its history.\n")
+    gone = cli("tools", "remove", "add", "--purge")
+    assert gone.status == 3
+    assert "'add'" in one_sentence(gone)
+    cli("tools", "add", "-f", "add.json")
+    assert cli("tools", "remove", "add", "--purge", "--json").json == {"removed": "add", "purged": True}
+
+
+def test_a_rule_that_nobody_serves_is_told_or_refused(cli: Cli, monkeypatch: pytest.MonkeyPatch):
+    file = written("add.json", ADD | {"policy_rule_uri": "policies://none"})
+    told = cli("tools", "add", "-f", file)
+    assert (told.status, told.out) == (0, "Added tool 'add'.\n")
+    assert "'add' names a policy rule that nobody serves: 'policies://none'" in one_sentence(told)
+    monkeypatch.setenv("TOOLCRIB_UNKNOWN_POLICY_RULES", "refuse")
+    changed = written("other.json", ADD | {"name": "other", "validation_policy_rule_uri": "policies://none"})
+    refused = cli("tools", "add", "-f", changed)
+    assert refused.status == 4
+    assert "TOOLCRIB_UNKNOWN_POLICY_RULES=warn" in one_sentence(refused)
+    monkeypatch.setenv("TOOLCRIB_UNKNOWN_POLICY_RULES", "ignore")
+    assert cli("tools", "add", "-f", changed).err == ""
+
+
 def test_adding_again_replaces_unless_told_not_to(cli: Cli):
     cli("tools", "add", "-f", written("add.json", ADD))
     again = cli("tools", "add", "-f", written("add.json", ADD | {"description": "Add."}))

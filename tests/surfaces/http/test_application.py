@@ -63,7 +63,7 @@ async def test_a_tool_may_be_called_upload(client: httpx.AsyncClient) -> None:
     assert (missing.status_code, missing.json()["code"]) == (404, "tool_not_found")
     await client.post("/tools", json={"tool_id": "upload", "tool_type": "x"})
     assert (await client.get("/tools/upload")).json()["tool_type"] == "x"
-    assert (await client.post("/tools/upload")).status_code == 415
+    assert (await client.post("/tools/upload")).status_code == 400
 
 
 async def test_every_answer_is_marked(client: httpx.AsyncClient) -> None:

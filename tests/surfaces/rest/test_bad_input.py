@@ -83,8 +83,16 @@ async def test_what_is_not_a_bundle(client: httpx.AsyncClient) -> None:
 
 async def test_uploads_that_are_no_uploads(client: httpx.AsyncClient) -> None:
     post = client.post
-    check(await post("/tools/upload"), 415)
-    check(await post("/tools/upload", json={}), 415)
+    for no_form in (
+        await post("/tools/upload"),
+        await post("/tools/upload", json={}),
+        await post("/tools/upload", data={"file": "bundle.zip"}),
+        await post("/tools/upload", content=bundle(), headers={"content-type": "application/zip"}),
+    ):
+        problem = check(no_form, 400)
+        assert problem["code"] == "invalid_bundle"
+        assert "curl -F file=@bundle.zip" in problem["detail"]
+    assert "'application/zip'" in problem["detail"]
     check(await post("/tools/upload", files={"other": b"x"}), 400)
     check(await post("/tools/upload", files=[("file", b"x"), ("file", b"y")]), 400)
     check(await post("/tools/upload", files=[(f"f{n}", b"x") for n in range(50)]), 400)
@@ -92,9 +100,9 @@ async def test_uploads_that_are_no_uploads(client: httpx.AsyncClient) -> None:
     for body in (b"", b"--b", b"--b\r\n", b"x" * 5000, b"--b\r\n" + b"x: " + b"y" * 20_000, b"--b--\r\n",
                  b'--b\r\nContent-Disposition: form-data; name="file"\r\n\r\nhalf'):  # fmt: skip
         check(await post("/tools/upload", content=body, headers=form), 400)
-    check(await post("/tools/upload", content=b"", headers={"content-type": "multipart/form-data"}), 415)
+    check(await post("/tools/upload", content=b"", headers={"content-type": "multipart/form-data"}), 400)
     long = {"content-type": "multipart/form-data; boundary=" + "b" * 5000}
-    check(await post("/tools/upload", content=b"", headers=long), 415)
+    check(await post("/tools/upload", content=b"", headers=long), 400)
     check(await post("/tools/upload?replace=perhaps", files={"file": bundle()}), 400)
 
 

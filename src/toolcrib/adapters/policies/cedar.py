@@ -25,12 +25,15 @@ from typing import Any
 from toolcrib.adapters.files import signature
 from toolcrib.adapters.policies.caching import CachingPolicy
 from toolcrib.core.errors import MissingDependencyError, SettingsError
+from toolcrib.core.spec import rules_named
 from toolcrib.ports import Decision, Policy, PolicyRequest
 
 try:
     import cedarpy
 except ImportError as error:
     raise MissingDependencyError("cedarpy", extra="server") from error
+
+from toolcrib.adapters.policies.cedar_names import ServedRules, served_rules
 
 _log = logging.getLogger(__name__)
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|;', re.DOTALL)
@@ -70,13 +73,16 @@ class CedarPolicy:
 
     def _read(self) -> Policy:
         """The rules as they are now. The same question has the same answer until they change."""
-        return CachingPolicy(_Rules(_parsed(self._path), self._roles), seconds=math.inf)
+        text = _text(self._path)
+        policies = _parsed(self._path, text)
+        return CachingPolicy(_Rules(policies, self._roles, served_rules(text)), seconds=math.inf)
 
 
 @dataclass
 class _Rules:
     policies: cedarpy.PolicySet
     roles: Mapping[str, Sequence[str]]
+    served: ServedRules
     remote: bool = False
 
     def decide(self, request: PolicyRequest) -> Decision:
@@ -100,11 +106,16 @@ class _Rules:
         found = answer.diagnostics
         rule = ", ".join(found.id_annotations_by_reason.get(reason, reason) for reason in found.reasons)
         if answer.allowed:
-            return Decision(True, rule=rule)
+            return Decision(True, rule=rule, unserved=self._unserved(request))
         if rule:
             return Decision(False, f"the rule {rule!r} forbids it", rule)
         trouble = f" ({found.errors[0].splitlines()[0]:.200})" if found.errors else ""
         return Decision(False, f"no rule permits it{trouble}")
+
+    def _unserved(self, request: PolicyRequest) -> tuple[str, ...]:
+        if request.action not in ("create", "update"):
+            return ()
+        return tuple(uri for uri in rules_named(request.spec) if uri not in self.served)
 
 
 def _signature(path: Path) -> object:
@@ -115,11 +126,14 @@ def _signature(path: Path) -> object:
         return None
 
 
-def _parsed(path: Path) -> cedarpy.PolicySet:
+def _text(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"the policy file {str(path)!r} cannot be read: {error}") from None
+
+
+def _parsed(path: Path, text: str) -> cedarpy.PolicySet:
     try:
         return cedarpy.PolicySet.from_str(text)
     except ValueError as error:

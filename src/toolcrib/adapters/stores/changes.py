@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic_core import from_json
@@ -16,7 +17,8 @@ from toolcrib.core.errors import (
     ToolValidationError,
 )
 from toolcrib.core.json import MAX_RECORD_DEPTH, check_json, is_plain, is_unicode
-from toolcrib.ports import ANY, Change
+from toolcrib.core.spec import same_definition
+from toolcrib.ports import ANY, Change, Record
 
 MAX_DOCUMENT_BYTES = 8_000_000
 """MongoDB's documents end at 16 MB; half of that leaves room for what a backend adds."""
@@ -30,8 +32,10 @@ def new_etag() -> str:
     return secrets.token_hex(12)
 
 
-def check_expected(change: Change, present: str | None) -> None:
-    """Raise unless the etag that is there, or None, is what the change expects."""
+def check_expected(change: Change, present: str | None, *, past: bool = False) -> None:
+    """Raise unless the etag that is there, or None, is what the change expects; ``past``: something was once."""
+    if change.purge and past and present is None and change.expected in (ANY, None):
+        return
     if change.expected is ANY:
         if change.document is None and present is None:
             raise ToolNotFoundError(change.name)
@@ -51,6 +55,16 @@ def owner_after(change: Change, owner: str) -> str:
     if change.document is None:
         return ""
     return owner if change.owner is None else change.owner
+
+
+def definition_after(document: Mapping[str, Any], version: int, past: Record | None) -> int:
+    """The version that the definition dates from, once ``document`` is written as ``version`` over ``past``.
+
+    What was written before anybody kept that dates from itself.
+    """
+    if past is not None and not past.deleted and same_definition(past.document, document):
+        return past.definition or past.version
+    return version
 
 
 def check_after(name: str | None) -> None:

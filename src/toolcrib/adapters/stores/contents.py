@@ -12,7 +12,14 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from toolcrib.adapters.stores.changes import check_after, check_expected, kept_document, new_etag, owner_after
+from toolcrib.adapters.stores.changes import (
+    check_after,
+    check_expected,
+    definition_after,
+    kept_document,
+    new_etag,
+    owner_after,
+)
 from toolcrib.adapters.stores.words import WordIndex
 from toolcrib.core.json import read_json
 from toolcrib.core.query import ALL, Filter
@@ -33,10 +40,21 @@ class Version:
     document: Mapping[str, Any]
     deleted: bool = False
     owner: str = ""
+    definition: int = 0
+    purge: bool = False
+    """With this deletion everything goes that there was before, and it is not kept itself."""
 
     def record(self) -> Record:
         """For a caller: with a document of its own."""
-        return Record(self.name, self.version, self.etag, read_json(self.text), self.at, self.deleted, self.owner)
+        return self._with(read_json(self.text))
+
+    def seen(self) -> Record:
+        """For who only looks at it."""
+        return self._with(self.document)
+
+    def _with(self, document: Any) -> Record:
+        state = self.at, self.deleted, self.owner, self.definition
+        return Record(self.name, self.version, self.etag, document, *state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +113,20 @@ class Contents:
         entries: list[OutboxEvent] = []
         for change in changes:
             past = planned.get(change.name) or self.last(change.name)
-            check_expected(change, None if past is None or past.deleted else past.etag)
+            check_expected(change, None if past is None or past.deleted else past.etag, past=past is not None)
             text, document = kept_document(change)
+            number, gone = 1 if past is None else past.version + 1, change.document is None
             version = Version(
                 name=change.name,
-                version=1 if past is None else past.version + 1,
+                version=number,
                 etag=new_etag(),
                 at=at,
                 text=text,
                 document=document,
-                deleted=change.document is None,
+                deleted=gone,
                 owner=owner_after(change, "" if past is None else past.owner),
+                purge=change.purge,
+                definition=0 if gone else definition_after(document, number, None if past is None else past.seen()),
             )
             planned[change.name] = version
             versions.append(version)
@@ -120,6 +141,10 @@ class Contents:
         for entry in plan.entries:
             self.add_entry(entry)
 
+    def forget(self, name: str) -> None:
+        """Every version of a name that is not among the current ones."""
+        self._history.pop(name, None)
+
     def add_version(self, version: Version) -> None:
         self._changes += 1
         self._history.setdefault(version.name, []).append(version)
@@ -128,6 +153,8 @@ class Contents:
             if known:
                 del self._current[version.name]
                 del self._names[bisect_left(self._names, version.name)]
+            if version.purge:
+                self.forget(version.name)
             return
         self._current[version.name] = version
         if not known:

@@ -17,7 +17,7 @@ from threading import RLock
 from typing import Any
 
 from toolcrib.adapters.files import locked, narrow, replace_file, signature, try_writing
-from toolcrib.adapters.stores.changes import kept_document
+from toolcrib.adapters.stores.changes import definition_after, kept_document
 from toolcrib.adapters.stores.codecs import Codec, SpecCodec
 from toolcrib.adapters.stores.contents import Contents, ContentsReader, Plan, Version
 from toolcrib.adapters.stores.journal import Journal, digest
@@ -99,7 +99,7 @@ class JsonFileStore(ContentsReader):
         entries = dict(loaded.entries)
         for version in plan.versions:
             if version.deleted:
-                del entries[version.name]
+                entries.pop(version.name, None)
             else:
                 entries[version.name] = self._codec.encode(json.loads(version.text))
         data = json.dumps(list(entries.values()), ensure_ascii=False, indent=2).encode() + b"\n"
@@ -108,6 +108,7 @@ class JsonFileStore(ContentsReader):
         adopted = [version for name, version in loaded.by_hand.items() if name in names]
         self._journal.begin(plan, adopted, loaded.digest, after)
         replace_file(self.path, data)
+        self._journal.forget_purged()
         loaded.contents.put(plan)
         loaded.entries, loaded.digest = entries, after
         for version in adopted:
@@ -119,6 +120,7 @@ class JsonFileStore(ContentsReader):
         with self._lock, self._explained(), locked(self.path):
             loaded = self._current()
             self._loaded = None
+            self._journal.forget_purged()
             yield loaded
             loaded.seen = self._seen()
             self._loaded = loaded
@@ -208,7 +210,10 @@ class JsonFileStore(ContentsReader):
             if past is None or past.deleted or past.text != text:
                 number = 1 if past is None else past.version + 1
                 owner = "" if past is None else past.owner
-                version = Version(name, number, _hand_etag(text, past), at, text, json.loads(text), owner=owner)
+                document: dict[str, Any] = json.loads(text)
+                definition = definition_after(document, number, None if past is None else past.seen())
+                etag = _hand_etag(text, past)
+                version = Version(name, number, etag, at, text, document, owner=owner, definition=definition)
                 contents.add_version(version)
                 loaded.by_hand[name] = version
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from toolcrib.adapters.mongo import Document, MongoConnection, size_of
 from toolcrib.adapters.stores.changes import check_after, kept_document, new_etag
 from toolcrib.adapters.stores.mongo_filter import any_word, decode, server_filter
+from toolcrib.adapters.stores.mongo_views import make_views
 from toolcrib.adapters.stores.mongo_write import (
     COUNTERS,
     HISTORY,
@@ -191,6 +192,7 @@ class MongoStore:
         self._tools.create_index([("words", 1), ("_id", 1)])
         fill_in_words(self._tools)
         self._history.create_index([("name", 1), ("version", -1)], unique=True)
+        make_views(self._server.database, TOOLS)
 
 
 def _count_found(document: Document) -> None:

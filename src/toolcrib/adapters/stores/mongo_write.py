@@ -13,7 +13,7 @@ from pymongo import DeleteOne, InsertOne, ReplaceOne, UpdateOne
 from pymongo.errors import OperationFailure
 
 from toolcrib.adapters.mongo import Document
-from toolcrib.adapters.stores.changes import check_expected, owner_after
+from toolcrib.adapters.stores.changes import check_expected, definition_after, owner_after
 from toolcrib.adapters.stores.mongo_filter import decode, encode
 from toolcrib.core.ranking import index_words
 from toolcrib.ports import Change, Record
@@ -47,6 +47,7 @@ class Commit:
         self._counters = database[COUNTERS]
         self._session = session
         self._writes = writes
+        self._purged: list[str] = []
         self._names = list(dict.fromkeys(write.change.name for write in writes))
 
     def run(self) -> list[Record]:
@@ -59,17 +60,21 @@ class Commit:
         for write in self._writes:
             name = write.change.name
             old = now.pop(name, None)
-            check_expected(write.change, None if old is None else old["etag"])
+            check_expected(write.change, None if old is None else old["etag"], past=versions.get(name, 0) > 0)
             versions[name] = versions.get(name, 0) + 1
-            record = _made(write, versions[name], "" if old is None else old.get("owner", ""))
-            row = row_of(record)
+            made = _made(write, versions[name], None if old is None else record(old))
+            row = row_of(made)
+            if write.change.purge:
+                self._purged.append(name)
+                records.append(made)
+                continue
             if old is not None:
                 past.append(_as_past(old))
-            if record.deleted:
+            if made.deleted:
                 past.append(_as_past(row, deleted=True))
             else:
                 now[name] = row
-            records.append(record)
+            records.append(made)
         self._put(before, now, past)
         self._send()
         return records
@@ -80,8 +85,12 @@ class Commit:
         found = {
             row["_id"]: past_record(row) for row in self._history.find({"_id": {"$in": etags}}, session=self._session)
         }
-        found |= {row["etag"]: record(row) for row in self._current().values() if row["etag"] in etags}
-        return [found[etag] for etag in etags] if found else []
+        current = self._current()
+        found |= {row["etag"]: record(row) for row in current.values() if row["etag"] in etags}
+        if found or current or not all(write.change.purge for write in self._writes):
+            return [found[etag] for etag in etags] if found else []
+        # A purge leaves nothing to be recognised by; it was there at the first attempt, and now it is not.
+        return [] if self._last_versions(self._names) else [_made(write, 1, None) for write in self._writes]
 
     def _current(self) -> dict[str, Document]:
         return {row["_id"]: row for row in self._tools.find({"_id": {"$in": self._names}}, session=self._session)}
@@ -104,6 +113,8 @@ class Commit:
                 operations.append(DeleteOne({"_id": name}))
         if operations:
             self._tools.bulk_write(operations, session=self._session)
+        if self._purged:
+            self._history.delete_many({"name": {"$in": self._purged}}, session=self._session)
         if past:
             self._history.insert_many(past, session=self._session)
 
@@ -126,11 +137,12 @@ class Commit:
         )
 
 
-def _made(write: Write, version: int, owner: str) -> Record:
-    """The record of a write over a tool of ``owner``."""
-    change = write.change
-    gone, owner = change.document is None, owner_after(change, owner)
-    return Record(change.name, version, write.etag, write.document, write.at, gone, owner)
+def _made(write: Write, version: int, old: Record | None) -> Record:
+    """The record of a write over what was there."""
+    change, document = write.change, write.document
+    gone, owner = change.document is None, owner_after(change, "" if old is None else old.owner)
+    definition = 0 if gone else definition_after(document, version, old)
+    return Record(change.name, version, write.etag, document, write.at, gone, owner, definition)
 
 
 def row_of(made: Record) -> Document:
@@ -141,6 +153,7 @@ def row_of(made: Record) -> Document:
         "etag": made.etag,
         "at": made.at,
         "owner": made.owner,
+        "definition": made.definition,
         "document": encode(made.document),
         "words": index_words(made.document).split(),
     }
@@ -165,15 +178,20 @@ def _with_words(row: Document) -> UpdateOne:
 def _as_past(row: Document, *, deleted: bool = False) -> Document:
     """A version as it stands in the history, under its etag."""
     kept = {key: row[key] for key in ("version", "at", "document")}
-    owner = row.get("owner", "")  # an older release wrote none
-    return {"_id": row["etag"], "name": row["_id"], **kept, "deleted": deleted, "owner": owner}
+    owner, definition = _later(row)
+    later = {"owner": owner, "definition": definition}
+    return {"_id": row["etag"], "name": row["_id"], **kept, "deleted": deleted, **later}
 
 
 def record(row: Document) -> Record:
-    document, owner = decode(row["document"]), row.get("owner", "")
-    return Record(row["_id"], row["version"], row["etag"], document, row["at"], owner=owner)
+    return Record(row["_id"], row["version"], row["etag"], decode(row["document"]), row["at"], False, *_later(row))
 
 
 def past_record(row: Document) -> Record:
-    document, owner = decode(row["document"]), row.get("owner", "")
-    return Record(row["name"], row["version"], row["_id"], document, row["at"], row["deleted"], owner)
+    document, deleted = decode(row["document"]), row["deleted"]
+    return Record(row["name"], row["version"], row["_id"], document, row["at"], deleted, *_later(row))
+
+
+def _later(row: Document) -> tuple[str, int]:
+    """What an older release did not write: the owner, and the version that the definition dates from."""
+    return row.get("owner", ""), row.get("definition", 0)

@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -30,7 +30,7 @@ _ROWS = 50
 _WAL_BYTES = 32_000_000
 """A write-ahead log larger than this is folded back into the file."""
 
-_RECORD = "d.tool_id, d.version, d.etag, d.document, d.written_at, d.owner"
+_RECORD = "d.tool_id, d.version, d.etag, d.document, d.written_at, d.owner, d.definition"
 _GET = f"SELECT {_RECORD} FROM tool_data AS d WHERE d.tool_id = ?"  # noqa: S608 -- a constant
 
 
@@ -125,8 +125,9 @@ class SqliteStore:
         if not is_unicode(name):
             return []
         sql = (
-            "SELECT tool_id, version, etag, document, written_at, owner, 0 FROM tool_data WHERE tool_id = :name "
-            "UNION ALL SELECT tool_id, version, etag, document, written_at, owner, deleted FROM tool_history "
+            "SELECT tool_id, version, etag, document, written_at, owner, definition, 0 FROM tool_data "
+            "WHERE tool_id = :name UNION ALL "
+            "SELECT tool_id, version, etag, document, written_at, owner, definition, deleted FROM tool_history "
             "WHERE tool_id = :name ORDER BY version DESC"
         )
         with self._reader() as connection, closing(connection.execute(sql, {"name": name})) as rows:
@@ -142,7 +143,8 @@ class SqliteStore:
 
     def commit(self, changes: Sequence[Change]) -> list[Record]:
         kept = [kept_document(change) for change in changes]
-        with self._writing() as connection:
+        purge = any(change.purge for change in changes)
+        with self._writing(purge=purge) as connection:
             at = self._clock()
             return [
                 ChangeWriter(connection, change).write(*each, at) for change, each in zip(changes, kept, strict=True)
@@ -225,14 +227,30 @@ class SqliteStore:
             self._give_back(connection)
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """The connection that writes, inside a transaction: all of it or nothing."""
+    def _writing(self, *, purge: bool = False) -> Iterator[sqlite3.Connection]:
+        """The connection that writes, inside a transaction: all of it or nothing.
+
+        With ``purge`` what is deleted is overwritten with zeros, in the log too, unless a reader holds on to it.
+        """
         with self._write_lock, explained(_WHAT, self.path):
             if self._closed:
                 raise StoreError(f"the catalogue {self.path!r} is closed")
-            with transaction(self._writer):
+            with self._zeroing() if purge else nullcontext(), transaction(self._writer):
                 yield self._writer
+            if purge:
+                with suppress(sqlite3.Error):  # the purge is done; the log is folded back at the end
+                    self._checkpoint()
             self._fold_large_log()
+
+    @contextmanager
+    def _zeroing(self) -> Iterator[None]:
+        """What is deleted meanwhile is overwritten."""
+        (before,) = self._writer.execute("PRAGMA secure_delete").fetchone()
+        self._writer.execute("PRAGMA secure_delete = ON")
+        try:
+            yield
+        finally:
+            self._writer.execute(f"PRAGMA secure_delete = {int(before)}")
 
     def _fold_large_log(self) -> None:
         with suppress(OSError, sqlite3.Error):  # the write is done; folding can wait
@@ -258,8 +276,8 @@ def _any_word(lookup: Lookup) -> str:
 
 
 def _record(row: tuple[Any, ...]) -> Record:
-    name, version, etag, text, at, owner, *deleted = row
-    return Record(name, version, etag, read_json(text), at, bool(deleted and deleted[0]), owner)
+    name, version, etag, text, at, owner, definition, *deleted = row
+    return Record(name, version, etag, read_json(text), at, bool(deleted and deleted[0]), owner, definition)
 
 
 def _answers(rows: sqlite3.Cursor) -> list[Record]:

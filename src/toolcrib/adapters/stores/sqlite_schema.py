@@ -12,7 +12,9 @@ from typing import Any
 
 from toolcrib.adapters.sqlite import transaction
 from toolcrib.core.errors import StoreError
+from toolcrib.core.json import MASK
 from toolcrib.core.ranking import index_words
+from toolcrib.formats.toolentry import FIELD_PATHS, TOOL_EXECUTION
 
 APPLICATION_ID = 0x54435242
 """In the file's header: this database is a tool crib."""
@@ -108,21 +110,42 @@ _OWNERS = (
     "ALTER TABLE tool_history ADD COLUMN owner TEXT NOT NULL DEFAULT ''",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _CLAIMS, _ONE_RANKING, _OWNERS)
+_DEFINITIONS = (
+    "ALTER TABLE tool_data ADD COLUMN definition INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE tool_history ADD COLUMN definition INTEGER NOT NULL DEFAULT 0",
+)
+
+_AS_SHOWN = (
+    # Both columns said what is kept; now they say what the doors show. No row of the table is written for that.
+    "ALTER TABLE tool_data DROP COLUMN tool_api_spec",
+    """
+    ALTER TABLE tool_data ADD COLUMN tool_api_spec TEXT AS (
+        CASE
+            WHEN coalesce(json_extract(document, '$.api_spec'), '{}') <> '{}'
+            THEN json_extract(document, '$.api_spec')
+            WHEN coalesce(json_extract(document, '$.parameters.properties'), '{}') = '{}'
+                AND coalesce(json_extract(document, '$.returns'), '{}') = '{}'
+            THEN '{}'
+            ELSE json_object('input', json_extract(document, '$.parameters'),
+                             'output', json_extract(document, '$.returns'))
+        END
+    ) VIRTUAL
+    """,
+    "ALTER TABLE tool_data DROP COLUMN default_tool_usage_credentials",
+    "ALTER TABLE tool_data ADD COLUMN default_tool_usage_credentials TEXT NOT NULL DEFAULT '{}'",
+    """
+    UPDATE tool_data SET default_tool_usage_credentials = masked_credentials(document)
+    WHERE instr(document, '"credentials":{}') = 0
+    """,
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _CLAIMS, _ONE_RANKING, _OWNERS, _DEFINITIONS, _AS_SHOWN)
 """Entry n brings a file from version n to n + 1. Entries are only ever added.
 
-The SQL function ``index_words`` gives a document's words for ``tool_text`` as core.ranking has them now.
+The SQL functions ``index_words`` and ``masked_credentials`` give what stands beside a document, as it is made now.
 """
 
-EXECUTION_COLUMNS: dict[str, tuple[str, ...]] = {
-    "tool_execution_mode": ("execution_mode",),
-    "tool_policy_rule_uri": ("policy_rule_uri",),
-    "tool_source_code_link": ("binding", "source_code_link"),
-    "tool_service_url": ("binding", "service_url"),
-    "tool_system_function_rpc_id": ("binding", "system_function_rpc_id"),
-    "tool_validation_policy_rule_uri": ("validation_policy_rule_uri",),
-    "tool_validation_mode": ("validation_mode",),
-}
+EXECUTION_COLUMNS = {key: tuple(FIELD_PATHS[key].split(".")) for key in TOOL_EXECUTION}
 """The columns of ``tool_execution`` and where the document has them."""
 
 
@@ -132,6 +155,7 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
     if _number(connection, "user_version") == current:
         return
     connection.create_function("index_words", 1, lambda text: index_words(json.loads(text)))
+    connection.create_function("masked_credentials", 1, lambda text: masked_credentials(json.loads(text)))
     with transaction(connection):
         version = _number(connection, "user_version")
         if version > current:
@@ -146,6 +170,11 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
 
 def _number(connection: sqlite3.Connection, pragma: str) -> int:
     return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
+
+
+def masked_credentials(document: dict[str, Any]) -> str:
+    """The names of a tool's credentials, as JSON."""
+    return json.dumps(dict.fromkeys(document.get("credentials") or (), MASK), ensure_ascii=False)
 
 
 def execution_row(document: dict[str, Any]) -> tuple[str | None, ...]:

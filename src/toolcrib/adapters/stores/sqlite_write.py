@@ -6,8 +6,8 @@ import json
 import sqlite3
 from typing import Any
 
-from toolcrib.adapters.stores.changes import LABEL_FIELDS, check_expected, new_etag, owner_after
-from toolcrib.adapters.stores.sqlite_schema import EXECUTION_COLUMNS, execution_row
+from toolcrib.adapters.stores.changes import LABEL_FIELDS, check_expected, definition_after, new_etag, owner_after
+from toolcrib.adapters.stores.sqlite_schema import EXECUTION_COLUMNS, execution_row, masked_credentials
 from toolcrib.core.ranking import index_words
 from toolcrib.ports import Change, Record
 
@@ -22,23 +22,37 @@ class ChangeWriter:
 
     def write(self, text: str, document: dict[str, Any], at: float) -> Record:
         change, name = self.change, self.name
-        old = self.connection.execute(
-            "SELECT version, etag, search_id, document, owner FROM tool_data WHERE tool_id = ?", (name,)
-        ).fetchone()
-        check_expected(change, None if old is None else old[1])
-        version = 1 + (self._last_version() if old is None else old[0])
+        search_id, old = self._current()
+        last = self._last_version() if old is None else old.version
+        check_expected(change, None if old is None else old.etag, past=last > 0)
+        version = 1 + last
         if old is not None:
-            self._retire(old[2], json.loads(old[3]))
-        etag, owner = new_etag(), owner_after(change, "" if old is None else old[4])
-        if change.document is None:
-            self._keep_deletion(version, etag, at)
+            self._retire(search_id, old.document)
+        gone, owner = change.document is None, owner_after(change, "" if old is None else old.owner)
+        definition = 0 if gone else definition_after(document, version, old)
+        record = Record(name, version, new_etag(), document, at, gone, owner, definition)
+        if change.purge:
+            self._purge()
+        elif gone:
+            self._keep_deletion(record)
         else:
-            self._insert(version, etag, at, text, document, owner)
+            self._insert(record, text)
         if change.event is not None:
             self.connection.execute(
                 "INSERT INTO tool_outbox (tool_id, payload) VALUES (?, ?)", (name, json.dumps(change.event))
             )
-        return Record(name, version, etag, document, at, change.document is None, owner)
+        return record
+
+    def _current(self) -> tuple[int, Record | None]:
+        """What is there, and where its words are."""
+        sql = (
+            "SELECT search_id, version, etag, document, written_at, owner, definition FROM tool_data WHERE tool_id = ?"
+        )
+        row = self.connection.execute(sql, (self.name,)).fetchone()
+        if row is None:
+            return 0, None
+        search_id, version, etag, text, at, owner, definition = row
+        return search_id, Record(self.name, version, etag, json.loads(text), at, False, owner, definition)
 
     def _last_version(self) -> int:
         sql = "SELECT max(version) FROM tool_history WHERE tool_id = ?"
@@ -48,8 +62,9 @@ class ChangeWriter:
         """The current version becomes history."""
         execute, name = self.connection.execute, self.name
         execute(
-            "INSERT INTO tool_history (tool_id, version, etag, written_at, deleted, document, owner) "
-            "SELECT tool_id, version, etag, written_at, 0, document, owner FROM tool_data WHERE tool_id = ?",
+            "INSERT INTO tool_history (tool_id, version, etag, written_at, deleted, document, owner, definition) "
+            "SELECT tool_id, version, etag, written_at, 0, document, owner, definition FROM tool_data "
+            "WHERE tool_id = ?",
             (name,),
         )
         self.connection.executemany(
@@ -58,25 +73,30 @@ class ChangeWriter:
         execute("DELETE FROM tool_text WHERE rowid = ?", (search_id,))
         execute("DELETE FROM tool_data WHERE tool_id = ?", (name,))
 
-    def _keep_deletion(self, version: int, etag: str, at: float) -> None:
+    def _purge(self) -> None:
+        """Nothing of the name stays; whoever writes a purge has SQLite overwrite what it deletes."""
+        self.connection.execute("DELETE FROM tool_history WHERE tool_id = ?", (self.name,))
+
+    def _keep_deletion(self, record: Record) -> None:
         self.connection.execute(
             "INSERT INTO tool_history (tool_id, version, etag, written_at, deleted, document) "
             "VALUES (?, ?, ?, ?, 1, '{}')",
-            (self.name, version, etag, at),
+            (record.name, record.version, record.etag, record.at),
         )
 
-    def _insert(self, version: int, etag: str, at: float, text: str, document: dict[str, Any], owner: str) -> None:
-        execute, name = self.connection.execute, self.name
-        description = document.get("description")
+    def _insert(self, record: Record, text: str) -> None:
+        execute, name, document = self.connection.execute, self.name, record.document
         search_id = execute(
             "INSERT INTO tool_text (tool_id, words) VALUES (?, ?)", (name, index_words(document))
         ).lastrowid
-        metadata = document.get("metadata")
+        metadata = json.dumps(document["metadata"], ensure_ascii=False) if "metadata" in document else None
         execute(
             "INSERT INTO tool_data (tool_id, version, etag, written_at, search_id, tool_type, category, "
-            "tool_search_description, tool_metadata, document, owner) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (name, version, etag, at, search_id, document.get("tool_type"), document.get("category"), description,
-             json.dumps(metadata, ensure_ascii=False) if "metadata" in document else None, text, owner),
+            "tool_search_description, tool_metadata, document, owner, definition, default_tool_usage_credentials) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (name, record.version, record.etag, record.at, search_id, document.get("tool_type"),
+             document.get("category"), document.get("description"), metadata, text, record.owner, record.definition,
+             masked_credentials(document)),
         )  # fmt: skip
         columns = ", ".join(EXECUTION_COLUMNS)
         marks = ", ".join("?" * len(EXECUTION_COLUMNS))

@@ -156,6 +156,9 @@ def remove(
     ctx: typer.Context,
     name: NameArgument,
     force: Annotated[bool, typer.Option("--force", help="Even if other tools name it.")] = False,
+    purge: Annotated[
+        bool, typer.Option("--purge", help="Its history and its bundle too, for good, also if it was removed before.")
+    ] = False,
     store: StoreOption = "",
     as_json: JsonOption = False,
 ) -> None:
@@ -163,11 +166,11 @@ def remove(
     invoked = invocation(ctx, store, as_json)
     with invoked.catalogue() as catalogue:
         # The Brain removes whatever it is asked to; its tools name each other all the time.
-        catalogue.delete(name, force=force or invoked.speaks_brain)
+        catalogue.delete(name, force=force or invoked.speaks_brain, purge=purge)
     if invoked.as_json:
-        print_json({"removed": name})
+        print_json({"removed": name, "purged": True} if purge else {"removed": name})
     else:
-        print(f"Removed tool {name!r}.")
+        print(f"{'Purged' if purge else 'Removed'} tool {name!r}{' and its history' if purge else ''}.")
 
 
 def own(

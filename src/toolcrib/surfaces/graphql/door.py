@@ -16,11 +16,11 @@ from toolcrib.catalogue.reading import CatalogueReader
 from toolcrib.core.errors import DeniedError, InvalidNameError, ToolNotFoundError
 from toolcrib.core.names import check_name
 from toolcrib.core.roles import Role, require
-from toolcrib.formats.toolentry import document_to_entry
 from toolcrib.surfaces.graphql.execution import answer
 from toolcrib.surfaces.http import parameters
 from toolcrib.surfaces.http.bodies import parse_json, read_json
 from toolcrib.surfaces.http.endpoints import Answered, Body, Endpoint, Parameter
+from toolcrib.surfaces.http.entries import shown
 from toolcrib.surfaces.http.errors import RequestError
 from toolcrib.surfaces.http.pages import page
 from toolcrib.surfaces.http.problems import json_bytes, json_list
@@ -35,22 +35,24 @@ class Graphs:
 
     catalogue: Catalogue
     refusals: Refusals
+    public_url: str
 
 
 @dataclass(frozen=True, slots=True)
 class _EntryReader:
     seen: CatalogueReader
+    public_url: str
     refused: list[tuple[str, DeniedError]]
     """Tools that were asked for by name: a refusal is only a part of the answer here, and goes on record after it."""
 
     def query(self, where: dict[str, Any], limit: int, after: str | None) -> Iterator[dict[str, Any]]:
         cursor = check_name(after) if after else None
         found = self.seen.entries(parameters.entry_filter(where), after=cursor, page=min(limit, parameters.MOST_HELD))
-        return (document_to_entry(entry.document) for entry in islice(found, limit))
+        return (shown(entry.document, self.public_url) for entry in islice(found, limit))
 
     def get(self, tool_id: str) -> dict[str, Any] | None:
         try:
-            return document_to_entry(self.seen.entry(check_name(tool_id)).document)
+            return shown(self.seen.entry(check_name(tool_id)).document, self.public_url)
         except (ToolNotFoundError, InvalidNameError):
             return None
         except DeniedError as error:
@@ -81,7 +83,7 @@ async def graphql_page(graphs: Graphs, request: Request) -> Response:
 async def _answer(graphs: Graphs, request: Request, body: object) -> Response:
     if isinstance(body, list):
         raise RequestError("one GraphQL request at a time, please; a list of them is not taken")
-    reader = _EntryReader(graphs.catalogue.as_seen_by(parameters.principal(request)), [])
+    reader = _EntryReader(graphs.catalogue.as_seen_by(parameters.principal(request)), graphs.public_url, [])
     has_data, content = await in_thread(SCANS, _answered, body, reader)
     for tool_id, refusal in reader.refused:
         await graphs.refusals.record(request.scope, refusal, tool_id)

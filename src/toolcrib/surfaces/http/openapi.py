@@ -190,7 +190,18 @@ SCHEMAS: dict[str, Schema] = {
         ),
         "description": "What a run tells: how far it is, an item that it yields, and at last its result.",
     },
-    "Version": _object(version=_INTEGER, etag=_TEXT, at=_NUMBER, deleted=_FLAG, owner=_TEXT),
+    "Version": _object(
+        version=_INTEGER,
+        etag=_TEXT,
+        at=_NUMBER,
+        deleted=_FLAG,
+        owner=_TEXT,
+        definition_version={
+            **_INTEGER,
+            "description": "The version that the definition dates from: later ones changed how the tool runs.",
+        },
+        definition_digest={**_TEXT, "description": "SHA-256 of all but how and by which rules the tool runs."},
+    ),
     "Hit": _object(tool_id=_TEXT, tool=ref("ToolEntry"), score=_NUMBER, reason=_TEXT),
     "Verdict": _object(left=_TEXT, right=_TEXT, compatible=_FLAG, rule=_TEXT, reason=_TEXT),
     "Compatibility": _object(

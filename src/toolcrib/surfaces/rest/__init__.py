@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from toolcrib.surfaces.http.endpoints import Endpoint
 from toolcrib.surfaces.rest import (
     audit,
@@ -19,7 +21,7 @@ from toolcrib.surfaces.rest import (
 from toolcrib.surfaces.rest.rendered import RenderedEntries
 from toolcrib.surfaces.rest.service import Service
 
-__all__ = ["ENDPOINTS", "RenderedEntries", "Service"]
+__all__ = ["ENDPOINTS", "RenderedEntries", "Service", "endpoints"]
 
 ENDPOINTS: tuple[Endpoint[Service], ...] = (
     *search.ENDPOINTS,  # before the tools: one may be called 'search'
@@ -34,3 +36,10 @@ ENDPOINTS: tuple[Endpoint[Service], ...] = (
     *health.ENDPOINTS,
     *pages.ENDPOINTS,
 )
+
+
+def endpoints(*, public_bundles: bool) -> tuple[Endpoint[Service], ...]:
+    """All of them; with ``public_bundles`` whoever has the link of a bundle needs no credentials for it."""
+    if not public_bundles:
+        return ENDPOINTS
+    return tuple(replace(row, role=None) if row.path == bundles.PATH else row for row in ENDPOINTS)

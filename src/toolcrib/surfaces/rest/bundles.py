@@ -20,6 +20,8 @@ from toolcrib.surfaces.rest.service import Service
 
 _DIGEST = Parameter("digest", "SHA-256 of the code.", {"type": "string", "pattern": "^[0-9a-f]{64}$"}, True, "path")
 _ZIP = "application/zip"
+PATH = f"/bundles/{{digest}}/{CODE}"
+"""What ``tool_source_code_link`` leads to."""
 
 
 async def get_code(service: Service, request: Request) -> Response:
@@ -77,12 +79,13 @@ ENDPOINTS = (
         problems=(404,),
     ),
     Endpoint(
-        "GET", f"/bundles/{{digest}}/{CODE}", get_bundle, Role.READER, "Bundles", "The code of a digest",
+        "GET", PATH, get_bundle, Role.READER, "Bundles", "The code of a digest",
         (_DIGEST,),
         answers={
             200: Answered("The ZIP archive.", {"type": "string", "format": "binary"}, _ZIP),
             307: Answered("Where the ZIP archive is.", headers={"Location": "Valid for an hour."}),
         },
         problems=(404,),
+        description="With the setting `public_bundles` whoever has the link needs no credentials.",
     ),
 )  # fmt: skip

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from toolcrib.calling.blocking import READS, in_thread
 from toolcrib.catalogue import Catalogue
 from toolcrib.catalogue.reading import CatalogueReader
-from toolcrib.formats.toolentry import document_to_entry
+from toolcrib.surfaces.http.entries import definition_headers, shown
 from toolcrib.surfaces.http.problems import json_bytes
 
 _OVERHEAD_BYTES = 400
@@ -24,8 +24,8 @@ _LONG_BYTES = 64 * 1024
 """To read and render as much takes longer than to go to a thread for it."""
 MOST_BYTES = 256 * 1024 * 1024
 
-Rendered = tuple[bytes, bytes, bytes, object]
-"""Body, its length, ETag, and the generation at which it was known to be right.
+Rendered = tuple[bytes, bytes, bytes, object, tuple[tuple[bytes, bytes], ...]]
+"""Body, its length, ETag, the generation at which it was known to be right, and the headers of the definition.
 
 A plain tuple of plain values: the garbage collector stops looking at those, and there may be a hundred thousand.
 """
@@ -34,8 +34,9 @@ A plain tuple of plain values: the garbage collector stops looking at those, and
 class RenderedEntries:
     """Keeps at most ``most_bytes`` of rendered answers; the oldest go first."""
 
-    def __init__(self, catalogue: Catalogue, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, catalogue: Catalogue, most_bytes: int = MOST_BYTES, *, public_url: str = "") -> None:
         self._catalogue = catalogue
+        self._public_url = public_url
         self._most = most_bytes
         self._bytes = 0
         self._lock = threading.Lock()
@@ -71,8 +72,12 @@ class RenderedEntries:
         kept = self._kept.get(name)
         entry = seen.entry(name)
         etag = b'"%b"' % entry.etag.encode()
-        body = kept[0] if kept is not None and kept[2] == etag else json_bytes(document_to_entry(entry.document))
-        rendered = (body, str(len(body)).encode(), etag, generation)
+        if kept is not None and kept[2] == etag:
+            body, definition = kept[0], kept[4]
+        else:
+            body = json_bytes(shown(entry.document, self._public_url))
+            definition = tuple((k.encode(), v.encode()) for k, v in definition_headers(entry).items())
+        rendered = (body, str(len(body)).encode(), etag, generation, definition)
         self._keep(name, rendered)
         return rendered
 
@@ -109,10 +114,11 @@ class RenderedAnswer(Response):
     def __init__(self, rendered: Rendered) -> None:
         self.status_code = 200
         self.background = None
-        self.body, length, etag, _ = rendered
+        self.body, length, etag, _, definition = rendered
         self.raw_headers = [
             (b"content-type", b"application/json"),
             (b"content-length", length),
             (b"etag", etag),
             (b"cache-control", b"no-cache"),
+            *definition,
         ]

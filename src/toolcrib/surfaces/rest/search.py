@@ -13,9 +13,9 @@ from starlette.responses import Response
 from toolcrib.calling.blocking import READS, SCANS, ask, in_thread
 from toolcrib.catalogue import Hit
 from toolcrib.core.roles import Role
-from toolcrib.formats.toolentry import document_to_entry
 from toolcrib.surfaces.http import parameters
 from toolcrib.surfaces.http.endpoints import Answered, Endpoint, Parameter, array_of, limited_to, ref
+from toolcrib.surfaces.http.entries import shown
 from toolcrib.surfaces.http.problems import json_list_answer
 from toolcrib.surfaces.rest.service import Service
 from toolcrib.surfaces.rest.tools import tool_answer
@@ -29,15 +29,17 @@ async def search_tools(service: Service, request: Request) -> Response:
         return await tool_answer(service, request, "search")  # a search without words is none
     words = parameters.text(request, "q")
     most = parameters.whole_number(request, "limit", 10, _MAX_HITS)
-    return await in_thread(SCANS, lambda: json_list_answer(map(_shown, seen.search(words, most))))
+    return await in_thread(
+        SCANS, lambda: json_list_answer(_shown(hit, service.public_url) for hit in seen.search(words, most))
+    )
 
 
-def _shown(hit: Hit) -> dict[str, Any]:
+def _shown(hit: Hit, public_url: str) -> dict[str, Any]:
     return {
         "tool_id": hit.entry.name,
         "score": hit.score,
         "reason": hit.reason,
-        "tool": document_to_entry(hit.entry.document),
+        "tool": shown(hit.entry.document, public_url),
     }
 
 

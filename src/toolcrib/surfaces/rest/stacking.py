@@ -10,7 +10,6 @@ from starlette.responses import Response
 from toolcrib.calling.blocking import SCANS, in_thread
 from toolcrib.core.names import check_name
 from toolcrib.core.roles import Role
-from toolcrib.formats.toolentry import document_to_entry
 from toolcrib.surfaces.http import parameters
 from toolcrib.surfaces.http.bodies import read_object
 from toolcrib.surfaces.http.endpoints import (
@@ -25,6 +24,7 @@ from toolcrib.surfaces.http.endpoints import (
     ref,
     under,
 )
+from toolcrib.surfaces.http.entries import shown
 from toolcrib.surfaces.http.errors import RequestError
 from toolcrib.surfaces.http.problems import json_answer, json_list_answer
 from toolcrib.surfaces.rest.service import Service
@@ -65,7 +65,7 @@ async def list_compatible(service: Service, request: Request) -> Response:
 
     def first() -> Response:
         entries = islice(seen.compatible_entries(name, kind, strict=strict), parameters.MAX_LIMIT)
-        return json_list_answer(document_to_entry(entry.document) for entry in entries)
+        return json_list_answer(shown(entry.document, service.public_url) for entry in entries)
 
     return await in_thread(SCANS, first)
 

@@ -38,8 +38,14 @@ from toolcrib.surfaces.rest.rendered import RenderedAnswer
 from toolcrib.surfaces.rest.service import Service
 from toolcrib.surfaces.rest.uploads import uploaded_file
 
-_ETAG = {"ETag": "Changes with every write."}
+_ETAG = {
+    "ETag": "Changes with every write.",
+    "Toolcrib-Definition-Version": "The version that the definition dates from: later ones changed how the tool runs.",
+    "Toolcrib-Warning": "After a write: which policy rules the tool names though nobody serves them.",
+    "Toolcrib-Definition-Digest": "SHA-256 of all but how and by which rules the tool runs.",
+}
 _LINK = {"Link": 'The next page, rel="next", if there is one.'}
+_PURGE = Parameter("purge", "Its history and its bundle too, for good; for administrators.", FLAG_SCHEMA)
 _REPLACE = Parameter("replace", "Write over a tool of the same tool_id.", FLAG_SCHEMA)
 
 
@@ -119,6 +125,7 @@ async def delete_tool(service: Service, request: Request) -> Response:
             service.catalogue.delete,
             parameters.tool_id(request),
             parameters.flag(request, "force"),
+            purge=parameters.flag(request, "purge"),
             expected=expected,
             principal=parameters.principal(request),
         )
@@ -175,10 +182,11 @@ ENDPOINTS = (
     ),
     Endpoint(
         "DELETE", "/tools/{tool_id}", delete_tool, Role.PUBLISHER, "Tools", "Delete a tool",
-        (TOOL_ID, FORCE, IF_MATCH),
+        (TOOL_ID, FORCE, _PURGE, IF_MATCH),
         answers={200: Answered("Deleted.", ref("Message"))},
         problems=(404, 409, 412),
-        description="Refused while other tools or pipelines name it, unless `force`.",
+        description="Refused while other tools or pipelines name it, unless `force`. With `purge`, which needs the "
+        "role `admin`, its history goes too, and its bundle if no other tool has it, also if it was deleted before.",
     ),
     Endpoint(
         "POST", "/tools/upload", upload_tool, Role.PUBLISHER, "Tools", "Upload a tool bundle",

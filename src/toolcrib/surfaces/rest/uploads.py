@@ -18,7 +18,6 @@ from toolcrib.bootstrap import make_folder, try_writing
 from toolcrib.calling.blocking import WRITES, in_thread
 from toolcrib.core.errors import InvalidBundleError, StoreError, disk_error
 from toolcrib.surfaces.http.bodies import pieces, take_upload
-from toolcrib.surfaces.http.errors import UnsupportedMediaTypeError
 
 FIELD = "file"
 PREFIX = "upload-"
@@ -162,5 +161,12 @@ def _boundary(request: Request) -> bytes:
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary", b"")
     if kind != b"multipart/form-data" or not boundary or len(boundary) > 200:
-        raise UnsupportedMediaTypeError("the body must be 'multipart/form-data' with the bundle in the part 'file'")
+        raise InvalidBundleError(
+            f"the upload is not 'multipart/form-data' with a boundary{_instead(kind)}; send the bundle in the part "
+            f"{FIELD!r}, as 'curl -F {FIELD}=@bundle.zip' does"
+        )
     return boundary
+
+
+def _instead(kind: bytes) -> str:
+    return f" but {kind.decode('latin-1')!r:.60}" if kind and kind != b"multipart/form-data" else ""

@@ -30,9 +30,8 @@ async def get_version(service: Service, request: Request) -> Response:
     number = request.path_params["version"]
     if not (number.isascii() and number.isdecimal() and len(number) <= 9):
         raise RequestError(f"{number!r:.60} is not the number of a version")
-    return entry_answer(
-        await in_thread(READS, service.seen_by(request).version, parameters.tool_id(request), int(number))
-    )
+    entry = await in_thread(READS, service.seen_by(request).version, parameters.tool_id(request), int(number))
+    return entry_answer(service, entry)
 
 
 async def restore_tool(service: Service, request: Request) -> Response:
@@ -53,6 +52,8 @@ def _version(entry: Entry) -> dict[str, Any]:
         "at": entry.at,
         "deleted": entry.deleted,
         "owner": entry.owner,
+        "definition_version": entry.definition_version,
+        "definition_digest": entry.definition_digest,
     }
 
 
