@@ -12,6 +12,7 @@ from toolcrib.surfaces.rest import (
     queries,
     runs,
     search,
+    sessions,
     stacking,
     tools,
     versions,
@@ -25,6 +26,7 @@ ENDPOINTS: tuple[Endpoint[Service], ...] = (
     *search.ENDPOINTS,  # before the tools: one may be called 'search'
     *tools.ENDPOINTS,
     *runs.ENDPOINTS,
+    *sessions.ENDPOINTS,
     *queries.ENDPOINTS,
     *definitions.ENDPOINTS,
     *stacking.ENDPOINTS,

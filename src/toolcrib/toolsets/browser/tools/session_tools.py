@@ -22,15 +22,16 @@ from toolcrib.toolsets.browser.session import BrowserSession
 from toolcrib.toolsets.browser.targeting import acting, find, find_named, told
 
 tool = partial(browser_tool, category="session")
+logs_in = partial(tool, safety_level=SafetyLevel.DANGEROUS)
+"""Puts or takes what a site knows the person by: whoever calls it acts in their name, or lets others do so."""
 
 _MASK = "••••"
 
 
-@tool(
+@logs_in(
     "get_cookies()",
     'get_cookies(url="https://example.com")',
     returns="The cookies with name, domain, path and expiry; their values only if they are asked for",
-    safety_level=SafetyLevel.MEDIUM_RISK,
 )
 async def get_cookies(
     session: BrowserSession,
@@ -48,11 +49,10 @@ async def get_cookies(
     return {"cookies": shown, "count": len(shown)}
 
 
-@tool(
+@logs_in(
     'set_cookie(name="theme", value="dark")',
     'set_cookie(name="token", value="{{token}}", url="https://example.com")',
     returns="The cookie that was set, without its value, and the address it is for",
-    safety_level=SafetyLevel.HIGH_RISK,
 )
 async def set_cookie(
     session: BrowserSession,
@@ -88,10 +88,9 @@ async def clear_cookies(
     return {"before": before, "after": after, "cleared": before - after}
 
 
-@tool(
+@logs_in(
     'save_state(file="shop-login.json")',
     returns="The file in the session's folder, and how many cookies and sites it holds",
-    safety_level=SafetyLevel.HIGH_RISK,
 )
 async def save_state(session: BrowserSession, file: FileName = "state.json") -> Data:
     """Save the login state (cookies and the storage of sites) to a file, to be loaded another day."""
@@ -102,10 +101,9 @@ async def save_state(session: BrowserSession, file: FileName = "state.json") -> 
     return {"file": path.name, "cookies": len(state.get("cookies", [])), "origins": len(state.get("origins", []))}
 
 
-@tool(
+@logs_in(
     'load_state(file="shop-login.json")',
     returns="How many cookies and sites were restored",
-    safety_level=SafetyLevel.HIGH_RISK,
 )
 async def load_state(session: BrowserSession, file: FileName = "state.json") -> Data:
     """Restore a saved login state, in place of the present one."""
