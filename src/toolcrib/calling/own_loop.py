@@ -31,7 +31,7 @@ class OwnLoop:
             return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """End the loop once ``last`` has ended there; nothing happens if it does not run."""
+        """End the loop once ``last`` has ended there, and give up what is left; nothing happens if it does not run."""
         with self._lock:
             loop, thread = self._loop, self._thread
             self._loop = self._thread = None
@@ -40,6 +40,7 @@ class OwnLoop:
         try:
             asyncio.run_coroutine_threadsafe(last(), loop).result()
         finally:
+            asyncio.run_coroutine_threadsafe(give_up_others(), loop).result()
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
             loop.close()
@@ -49,3 +50,11 @@ class OwnLoop:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name=self._name, daemon=True)
         self._thread.start()
+
+
+async def give_up_others() -> None:
+    """End what else is under way on this loop."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)

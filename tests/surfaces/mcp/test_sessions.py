@@ -59,7 +59,7 @@ async def test_one_session_for_each_client_over_http(service: RunningService, sh
             before = await names()
             assert len(before) == 2 and all(name.startswith("mcp-") for name in before)
             with pytest.raises(mcp.MCPError, match=r"_meta\.session must be a name"):
-                await older.call_tool("goto", {"url": shop}, meta={"session": "no name"})
+                await heading(older, meta={"session": "no name"})
 
         # Who leaves and says so has ended its session; the others stay until they are ended.
         assert await names() == before[1:]

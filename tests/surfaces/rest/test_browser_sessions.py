@@ -15,6 +15,7 @@ from tests.surfaces.conftest import Serve, system_of
 
 from toolcrib import ToolContext
 from toolcrib.bootstrap import open_system
+from toolcrib.core.roles import Role
 from toolcrib.core.tokens import new_token
 from toolcrib.settings import Settings
 from toolcrib.toolsets.browser import browser_specs
@@ -26,7 +27,7 @@ class Caller:
     """One principal at the service."""
 
     def __init__(self, client: httpx.AsyncClient, name: str, role: str = "runner") -> None:
-        token, record = new_token(name, role, now=0)
+        token, record = new_token(name, Role(role), now=0)
         system_of(client).tokens.add(record)
         self._client = client
         self._headers = {"authorization": f"Bearer {token}"}
