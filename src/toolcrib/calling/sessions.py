@@ -40,6 +40,7 @@ class Kept(Protocol):
 
     def about(self) -> dict[str, Any]:
         """Facts for whom the session belongs to; any thread may ask."""
+        ...
 
 
 K = TypeVar("K", bound=Kept)

@@ -1,4 +1,7 @@
-"""What a session holds beside its pages: cookies, saved logins, files; and scripts run in its name."""
+"""What a session holds beside its pages: cookies, saved logins, files; and scripts run in its name.
+
+Whatever puts or takes what a site knows the person by is dangerous: who calls it acts in their name, or lets others.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +25,15 @@ from toolcrib.toolsets.browser.session import BrowserSession
 from toolcrib.toolsets.browser.targeting import acting, find, find_named, told
 
 tool = partial(browser_tool, category="session")
-logs_in = partial(tool, safety_level=SafetyLevel.DANGEROUS)
-"""Puts or takes what a site knows the person by: whoever calls it acts in their name, or lets others do so."""
 
 _MASK = "••••"
 
 
-@logs_in(
+@tool(
     "get_cookies()",
     'get_cookies(url="https://example.com")',
     returns="The cookies with name, domain, path and expiry; their values only if they are asked for",
+    safety_level=SafetyLevel.DANGEROUS,
 )
 async def get_cookies(
     session: BrowserSession,
@@ -49,10 +51,11 @@ async def get_cookies(
     return {"cookies": shown, "count": len(shown)}
 
 
-@logs_in(
+@tool(
     'set_cookie(name="theme", value="dark")',
     'set_cookie(name="token", value="{{token}}", url="https://example.com")',
     returns="The cookie that was set, without its value, and the address it is for",
+    safety_level=SafetyLevel.DANGEROUS,
 )
 async def set_cookie(
     session: BrowserSession,
@@ -88,9 +91,10 @@ async def clear_cookies(
     return {"before": before, "after": after, "cleared": before - after}
 
 
-@logs_in(
+@tool(
     'save_state(file="shop-login.json")',
     returns="The file in the session's folder, and how many cookies and sites it holds",
+    safety_level=SafetyLevel.DANGEROUS,
 )
 async def save_state(session: BrowserSession, file: FileName = "state.json") -> Data:
     """Save the login state (cookies and the storage of sites) to a file, to be loaded another day."""
@@ -101,9 +105,10 @@ async def save_state(session: BrowserSession, file: FileName = "state.json") -> 
     return {"file": path.name, "cookies": len(state.get("cookies", [])), "origins": len(state.get("origins", []))}
 
 
-@logs_in(
+@tool(
     'load_state(file="shop-login.json")',
     returns="How many cookies and sites were restored",
+    safety_level=SafetyLevel.DANGEROUS,
 )
 async def load_state(session: BrowserSession, file: FileName = "state.json") -> Data:
     """Restore a saved login state, in place of the present one."""
