@@ -13,11 +13,12 @@ from tests.support.shop import browsers, shop
 from tests.support.waiting import until
 from tests.surfaces.conftest import Serve, system_of
 
-from toolcrib import ToolContext
-from toolcrib.bootstrap import open_system
+from toolcrib import Binding, ToolContext, ToolSpec
+from toolcrib.bootstrap import System, open_system
 from toolcrib.core.roles import Role
 from toolcrib.core.tokens import new_token
 from toolcrib.settings import Settings
+from toolcrib.surfaces.service import application_of
 from toolcrib.toolsets.browser import browser_specs
 
 __all__ = ["shop"]
@@ -32,8 +33,8 @@ class Caller:
         self._client = client
         self._headers = {"authorization": f"Bearer {token}"}
 
-    async def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
-        return await self._client.request(method, path, headers=self._headers, **options)
+    async def ask(self, method: str, path: str, headers: Any = None, **options: Any) -> httpx.Response:
+        return await self._client.request(method, path, headers=self._headers | (headers or {}), **options)
 
     async def run(self, tool: str, session: Any = None, /, **arguments: Any) -> httpx.Response:
         body = {"arguments": arguments} | ({} if session is None else {"session": session})
@@ -66,6 +67,10 @@ async def test_goto_and_then_click(client: httpx.AsyncClient, shop: str) -> None
     clicked = (await ada.run("click", "shop", selector="Buy now")).json()
     assert clicked["success"] and "session_opened" not in clicked["metadata"], clicked
     assert await ada.heading("shop") == "Bought"
+    asked = {"arguments": {"selector": "h1"}, "session": "shop"}
+    events = {"accept": "text/event-stream"}
+    streamed = await ada.ask("POST", "/tools/extract_text/run", json=asked, headers=events)
+    assert '"text":"Bought"' in streamed.text and "event: result" in streamed.text
     assert await ada.heading(None) == "element_not_found"  # without a name: a new, empty browser, as ever
 
     # Another principal's session of the same name is another one.
@@ -77,7 +82,7 @@ async def test_goto_and_then_click(client: httpx.AsyncClient, shop: str) -> None
 
     # One's own are listed with what they are about; an administrator's list says no more than that they are there.
     (own,) = await ada.sessions()
-    assert (own["name"], own["principal"], own["calls"], own["busy"]) == ("shop", "ada", 4, False)
+    assert (own["name"], own["principal"], own["calls"], own["busy"]) == ("shop", "ada", 5, False)
     assert own["about"] == {"url": shop, "tabs": 1}
     assert [(each["principal"], each.get("about")) for each in await root.sessions()] == [("ada", None), ("bob", None)]
 
@@ -140,6 +145,20 @@ async def test_a_call_that_was_refused_opens_none(client: httpx.AsyncClient, sho
     assert (await ada.run("goto", "shop", address=shop)).status_code == 400
     assert (await ada.run("set_cookie", "shop", name="a", value="b")).status_code == 403
     assert await ada.sessions() == []
+
+
+async def test_any_tool_may_ask_for_the_session(settings: Settings) -> None:
+    async def whose(context: ToolContext) -> str:
+        return f"{context.principal}/{context.session}"
+
+    binding = Binding(system_function_rpc_id="whose")
+    with System(settings, functions={"whose": whose}) as system:
+        system.catalogue.publish(ToolSpec(name="whose", description="Say whose.", binding=binding))
+        transport = httpx.ASGITransport(application_of(system))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
+            for body, said in (({}, "local/"), ({"session": "a.b-C_1"}, "local/a.b-C_1")):
+                assert (await client.post("/tools/whose/run", json=body)).json()["data"] == said
+            assert (await client.get("/sessions")).json() == []  # nothing is kept for it
 
 
 async def test_a_system_that_is_closed_leaves_no_browser(
