@@ -22,7 +22,7 @@ from tests.support.receiver import receiving
 from tests.surfaces.http.bundles import bundle
 
 import toolcrib
-from toolcrib import BaseTool, Tool, ToolContext, ToolSpec, tool
+from toolcrib import BaseTool, SafetyLevel, Tool, ToolContext, ToolSpec, tool
 from toolcrib.bootstrap import open_catalogue, sample_specs
 from toolcrib.bootstrap.binding import Binder
 from toolcrib.calling.call import Calls
@@ -79,7 +79,7 @@ def opened(settings: Settings, **options: Any) -> closing[Catalogue]:
 
 
 async def called(catalogue: Catalogue, name: str, arguments: dict[str, Any]) -> ToolResult:
-    return await Calls(catalogue.tool).execute(name, arguments)
+    return await Calls(catalogue.tool, SafetyLevel.DANGEROUS).execute(name, arguments)
 
 
 # References

@@ -7,14 +7,14 @@ something that nobody checked.
 from __future__ import annotations
 
 import asyncio
-import os
 import ssl
-import threading
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from functools import partial
+from typing import Any, cast
 
+from toolcrib.calling.own_loop import OwnLoop, give_up_others
 from toolcrib.core.addresses import AddressRules, Lookup, check_service_url
 from toolcrib.core.errors import DeniedError, MissingDependencyError, SettingsError, UnavailableError
 from toolcrib.core.json import read_json
@@ -23,8 +23,6 @@ try:
     import httpcore
 except ImportError as error:
     raise MissingDependencyError("httpcore", extra="server") from error
-
-_T = TypeVar("_T")
 
 DEFAULT_MAX_BYTES = 10 * 1024 * 1024
 _MAX_PIECES = 50_000
@@ -61,15 +59,13 @@ class HttpCaller:
     def __init__(self, rules: AddressRules, lookup: Lookup | None = None) -> None:
         self._rules = rules
         self._lookup = lookup
-        self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._loop = OwnLoop("toolcrib-http")
         self._pool: httpcore.AsyncConnectionPool | None = None
-        self._pid = 0
+        self._pool_loop: asyncio.AbstractEventLoop | None = None
 
     def get(self, url: str, *, seconds: float, max_bytes: int = DEFAULT_MAX_BYTES) -> Future[Reply]:
         """The answer to a GET, by the rules of :meth:`post`, for those who do not wait for it."""
-        return self._submit(self._ask("GET", url, b"", {}, seconds, max_bytes))
+        return self._loop.submit(self._ask("GET", url, b"", {}, seconds, max_bytes))
 
     async def post(
         self, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float, max_bytes: int = DEFAULT_MAX_BYTES
@@ -79,25 +75,18 @@ class HttpCaller:
         Raises TimeoutError past the deadline, DeniedError for an address that the rules refuse, UnavailableError if
         nothing or too much came back.
         """
-        return await asyncio.wrap_future(self._submit(self._ask("POST", url, body, headers, seconds, max_bytes)))
+        return await asyncio.wrap_future(self._loop.submit(self._ask("POST", url, body, headers, seconds, max_bytes)))
 
     def post_blocking(
         self, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float, max_bytes: int = DEFAULT_MAX_BYTES
     ) -> Reply:
         """:meth:`post` for a thread."""
-        return self._submit(self._ask("POST", url, body, headers, seconds, max_bytes)).result()
+        return self._loop.submit(self._ask("POST", url, body, headers, seconds, max_bytes)).result()
 
     def close(self) -> None:
         """Give up what is under way and close the connections. The next call opens new ones."""
-        with self._lock:
-            loop, thread, pool = self._loop, self._thread, self._pool
-            self._loop = self._thread = self._pool = None
-        if loop is None or thread is None or self._pid != os.getpid():
-            return
-        asyncio.run_coroutine_threadsafe(_end(pool), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+        pool, self._pool = self._pool, None
+        self._loop.close(partial(_end, pool))
 
     async def _ask(
         self, method: str, url: str, body: bytes, headers: Mapping[str, str], seconds: float, max_bytes: int
@@ -125,8 +114,9 @@ class HttpCaller:
         return Reply(response.status, names, content)
 
     def _connections(self) -> httpcore.AsyncConnectionPool:
-        # Only ever called on the loop's thread.
-        if self._pool is None:
+        # Only ever called on the loop's thread. A forked child has a loop of its own, and so connections of its own.
+        if self._pool is None or self._pool_loop is not asyncio.get_running_loop():
+            self._pool_loop = asyncio.get_running_loop()
             self._pool = httpcore.AsyncConnectionPool(
                 ssl_context=ssl.create_default_context(),
                 network_backend=_JudgedBackend(self._rules, self._lookup),
@@ -135,20 +125,6 @@ class HttpCaller:
                 keepalive_expiry=15,
             )
         return self._pool
-
-    def _submit(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:
-        with self._lock:
-            if self._loop is None or self._pid != os.getpid():
-                self._start()
-            assert self._loop is not None
-            return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    def _start(self) -> None:
-        self._pid = os.getpid()
-        self._pool = None
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="toolcrib-http", daemon=True)
-        self._thread.start()
 
 
 def caller_to(url: str, what: str) -> HttpCaller:
@@ -227,11 +203,7 @@ class _Sips(httpcore.AsyncNetworkStream):
 
 
 async def _end(pool: httpcore.AsyncConnectionPool | None) -> None:
-    """Give up what is under way on this loop, and close the connections."""
-    under_way = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in under_way:
-        task.cancel()
-    await asyncio.gather(*under_way, return_exceptions=True)
+    await give_up_others()
     if pool is not None:
         await pool.aclose()
 

@@ -6,16 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.adapters.runners.bound import BoundRunner, Credentials, bound_tool, described_tool
+from toolcrib.adapters.runners.bound import BoundRunner, Credentials, bound_tool
 from toolcrib.adapters.runners.fenced import fenced_tool
-from toolcrib.adapters.runners.placed import placed_tool
 from toolcrib.adapters.runners.python_reference import listed_references, python_tool
 from toolcrib.adapters.runners.system_function import function_tool
-from toolcrib.bootstrap.local import shipped_names, shipped_tool
+from toolcrib.bootstrap.browsers import Browsers
 from toolcrib.calling.blocking import look_up
-from toolcrib.calling.places import Places
 from toolcrib.core.addresses import AddressRules
-from toolcrib.core.errors import DeniedError, ToolValidationError, did_you_mean
+from toolcrib.core.errors import DeniedError, ToolValidationError
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.settings import Settings
@@ -49,8 +47,10 @@ class Binder:
         unpacked: Callable[[], BundleCache],
         functions: Mapping[str, Any],
         python_tools: Sequence[str],
+        browsers: Browsers | None = None,
     ) -> None:
         self._settings = settings
+        self._browsers = browsers or Browsers(settings)
         self._unpacked = unpacked
         self._terms: dict[str, Any] = {
             "default_seconds": settings.run_timeout,
@@ -65,8 +65,8 @@ class Binder:
         match spec.binding.nearest:
             case "python":
                 shipped = spec.binding.shipped
-                tool = self._in_browser(spec, shipped) if shipped else python_tool(spec, self._python_tools)
-                return fenced_tool(tool, self._rules)
+                own = self._browsers.kept_tool(spec, shipped) if shipped else python_tool(spec, self._python_tools)
+                return fenced_tool(own, self._rules)
             case "system_function_rpc_id":
                 return fenced_tool(function_tool(spec, self._functions), self._rules)
             case "service_url":
@@ -91,15 +91,6 @@ class Binder:
             self._bundles.close()
         if "_caller" in vars(self):
             self._caller.close()
-
-    def _in_browser(self, spec: ToolSpec, name: str) -> Tool:
-        """Each call has a browser of its own, so there are places for them: one of the service, not of each tool."""
-        return placed_tool(_shipped_tool(spec, name, self._settings), self._browsers)
-
-    @cached_property
-    def _browsers(self) -> Places:
-        most = max(1, self._settings.max_browsers)
-        return Places("browsers", most, each=max(1, most - 1), waiting=32 * most, queued=8 * most)
 
     @cached_property
     def _service(self) -> BoundRunner:
@@ -128,12 +119,3 @@ class Binder:
         from toolcrib.adapters.http import HttpCaller
 
         return HttpCaller(self._rules, look_up)
-
-
-def _shipped_tool(spec: ToolSpec, name: str, settings: Settings) -> Tool:
-    tool = shipped_tool(name, settings.chromium)
-    if tool is None:
-        raise ToolValidationError(
-            f"{spec.name!r} cannot run: no tool {name!r} ships with Toolcrib{did_you_mean(name, shipped_names())}"
-        )
-    return described_tool(tool, spec, isolate=True)

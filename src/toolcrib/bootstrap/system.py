@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from toolcrib.bootstrap.binding import Binder
-from toolcrib.bootstrap.local import find_plugins, known_names, shipped_tool
+from toolcrib.bootstrap.browsers import Browsers
+from toolcrib.bootstrap.local import find_plugins, known_names
 from toolcrib.bootstrap.policies import open_policy
 from toolcrib.bootstrap.seals import open_seal
 from toolcrib.bootstrap.stores import (
@@ -105,7 +106,7 @@ class System:
     def catalogue(self) -> Catalogue:
         """The kept tools; closing them closes the system. Deletions that a crash interrupted are finished here."""
         self.seal.check()
-        binder = Binder(self.settings, lambda: self.unpacked, self.functions, self.python_tools)
+        binder = Binder(self.settings, lambda: self.unpacked, self.functions, self.python_tools, self.browsers)
         self._closing.callback(binder.close)
         catalogue = Catalogue(
             self.store,
@@ -123,6 +124,13 @@ class System:
         )
         catalogue.recover()
         return catalogue
+
+    @cached_property
+    def browsers(self) -> Browsers:
+        """What the browser tools share; its sessions end with the system."""
+        browsers = Browsers(self.settings)
+        self._closing.callback(browsers.close)
+        return browsers
 
     @cached_property
     def recorder(self) -> Recorder:
@@ -168,7 +176,7 @@ class System:
             return self.catalogue.resolve(name)
         if name in self.plugins:
             return self.plugins.get(name)
-        if shipped := shipped_tool(name, self.settings.chromium):
+        if shipped := self.browsers.own_tool(name):
             return shipped
         if kept:
             return self.catalogue.resolve(name)  # with the reason why it cannot run

@@ -93,9 +93,9 @@ class Calls:
         try:
             if recorder is not None:
                 attempt = (
-                    await in_thread(HOUSEKEEPING, recorder.begin, ((name, "run"),), context.principal)
+                    await in_thread(HOUSEKEEPING, recorder.begin, ((name, "run"),), context.principal, context.session)
                     if recorder.remote
-                    else recorder.begin(((name, "run"),), context.principal)
+                    else recorder.begin(((name, "run"),), context.principal, context.session)
                 )
             tool = self.resolve(name) if not self.remote else await in_thread(READS, self.resolve, name)
             spec = tool.spec

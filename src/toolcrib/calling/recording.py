@@ -50,14 +50,15 @@ class Recorder:
         self._record = audit.record
         self._clock = clock
 
-    def begin(self, targets: Targets, principal: str) -> list[AuditEvent]:
+    def begin(self, targets: Targets, principal: str, session: str = "") -> list[AuditEvent]:
         """The attempt, which is on record. Raises StoreError if it cannot be: then nothing may happen."""
         call, at = f"{_process}-{next(_numbers)}", self._clock()
+        detail = session and f"session: {session}"
         attempt: list[AuditEvent] = []
         for name, action in targets:
             if len(name) > _LONGEST_NAME or not name.isascii():
                 name = _kept(name, _LONGEST_NAME)  # noqa: PLW2901
-            attempt.append(_event(AuditEvent, (call, at, principal, action, name, "attempt", "")))
+            attempt.append(_event(AuditEvent, (call, at, principal, action, name, "attempt", detail)))
         self._record(*attempt)
         return attempt
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -18,7 +19,8 @@ from toolcrib.core.roles import Principal
 class ToolContext:
     """Give a function a parameter of this type and it is filled in at the call; models never see it.
 
-    ``principal`` is who calls and ``roles`` what they are, ``values`` whatever the caller passed along.
+    ``principal`` is who calls and ``roles`` what they are, ``values`` whatever the caller passed along. ``session``
+    names what calls of this principal share; a tool that keeps nothing between calls need not mind it.
     """
 
     principal: str = ""
@@ -34,10 +36,14 @@ class ToolContext:
     """The tool that the context is handed to."""
     listener: Listener | None = field(default=None, repr=False, compare=False)
     """Who hears what the call tells."""
+    session: str = ""
+    """Calls of one principal that name the same session use what a tool keeps between them, such as a browser."""
 
     def __post_init__(self) -> None:
         if self.timeout_seconds is not None:
             _check_seconds(self.timeout_seconds)
+        if self.session:
+            _check_session(self.session)
         roles: Any = self.roles
         if type(roles) is not tuple:
             object.__setattr__(self, "roles", (roles,) if isinstance(roles, str) else tuple(roles))
@@ -76,6 +82,10 @@ class ToolContext:
         """The same for the call that a model asked for under this id."""
         return self._with("call_id", call_id)
 
+    def in_session(self, name: object) -> Self:
+        """The same call in the session that its caller names; InvalidArgumentsError if that is no name."""
+        return self._with("session", _check_session(name))
+
     def _with(self, field: str, value: Any) -> Self:
         """What ``replace`` does, for less: each call of a tool that takes its context passes here."""
         if type(self) is not ToolContext:
@@ -102,6 +112,17 @@ def _check_seconds(given: object) -> float:
     raise InvalidArgumentsError(f"timeout_seconds must be a number of seconds above 0, not {given!r:.60}")
 
 
+def _check_session(given: object) -> str:
+    if isinstance(given, str) and _SESSION.fullmatch(given):
+        return given
+    raise InvalidArgumentsError(
+        f"session must be a name of up to 64 letters, digits, '-', '_' and '.', which begins with a letter or a digit, "
+        f"not {given!r:.80}"
+    )
+
+
+SESSION_PATTERN = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
+_SESSION = re.compile(SESSION_PATTERN)
 _LONGEST = 1e308
 """Whole numbers have no end, floats have."""
 _members = {name: getattr(ToolContext, name) for name in ToolContext.__slots__}

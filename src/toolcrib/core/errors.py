@@ -25,6 +25,9 @@
     ├── InvalidOutputError                  the tool returned what its schema forbids
     ├── ToolBusyError                       too many calls of the tool are still running
     ├── RateLimitedError                    too many calls or requests in too short a time
+    │   └── SessionLimitError               ... or so many sessions as a caller may have
+    ├── SessionNotFoundError                no session of that name
+    ├── SessionEndedError                   the session ended while a call of it was under way
     ├── RepeatedCallError                   the same call again and again
     ├── BudgetSpentError                    an agent's run has used up what it was given
     ├── LayerFailedError                    a layer around the call broke; the tool did not
@@ -345,6 +348,23 @@ class RateLimitedError(ToolcribError):
         super().__init__(message)
         self.seconds = seconds
         self.facts = {RETRY_AFTER: seconds}
+
+
+class SessionLimitError(RateLimitedError):
+    code = "session_limit"
+    answer = Answer(429, -32029, Exit.REFUSED, "Too many sessions")
+    way_out = "End a session that is no longer needed."
+
+
+class SessionNotFoundError(ToolcribError):
+    code = "session_not_found"
+    answer = Answer(404, -32602, Exit.NOT_FOUND, "Session not found")
+
+
+class SessionEndedError(ToolcribError):
+    code = "session_ended"
+    answer = Answer(409, -32009, Exit.FAILED, "Session ended", after_start=True)
+    way_out = "The next call of the session opens a new, empty one."
 
 
 class RepeatedCallError(ToolcribError):

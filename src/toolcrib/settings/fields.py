@@ -186,6 +186,11 @@ class Settings(BaseSettings):
     )
     chromium: str = _set("", "The Chromium program for the browser tools; by default it is searched for.")
     max_browsers: Whole = _set(4, "How many browsers may run at once for catalogued tools; further calls wait in turn.")
+    max_sessions: Whole = _set(
+        8, "How many sessions, such as browsers that stay between calls, the service keeps at once; 0 means none."
+    )
+    max_caller_sessions: Whole = _set(4, "How many sessions one caller may have at once.")
+    session_idle_seconds: Number = _set(600.0, "Seconds after which a session that nobody has used is closed.")
     brain_file: str = _set("~/.thebrain/config/tools.json", "The file of the brain command.")
     env_file: str = _set(".env", "Values for the required_config of tools that the environment lacks.")
 

@@ -54,6 +54,7 @@ def application_of(
     """The doors, put together. Without a ``tracer`` the one of an installed OpenTelemetry SDK is used."""
     system.seal.require()
     settings, catalogue = system.settings, system.catalogue
+    system.browsers.processes = settings.workers
     limits = limits or Limits(settings.max_body_bytes, settings.max_upload_bytes)
     query = query_limits or QueryLimits(settings.query_seconds)
     metrics = Metrics(__version__)
@@ -69,6 +70,7 @@ def application_of(
         BundleLimits(code=ArchiveLimits(settings.max_unpacked_bytes)),
         Places("uploads", settings.max_uploads, each=settings.max_uploads // 2),
         Readiness(readiness_parts(system)),
+        system.browsers.sessions,
     )
     mcp, refusals = _mcp_door(system), Refusals(system.recorder)
     routes: list[BaseRoute] = [
@@ -104,7 +106,8 @@ def _mcp_door(system: System) -> HttpDoor | None:
     """The MCP door if its SDK is installed; the service does without it otherwise."""
     try:
         large = large_results(system.settings, system.settings.workers)
-        return HttpDoor(Toolbox(system.shared_calls, catalogue=system.catalogue, large=large))
+        toolbox = Toolbox(system.shared_calls, catalogue=system.catalogue, large=large)
+        return HttpDoor(toolbox, system.browsers.sessions)
     except MissingDependencyError:
         return None
 

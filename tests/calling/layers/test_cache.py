@@ -92,6 +92,7 @@ CALLERS = [
     ToolContext("ann"),
     ToolContext("bob"),
     ToolContext("ann", roles=("admin",)),
+    ToolContext("ann", session="shop"),
     ToolContext("ann", values={"tenant": 1}),
     ToolContext("ann", values={"tenant": True}),
 ]

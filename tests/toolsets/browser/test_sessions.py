@@ -118,6 +118,17 @@ async def test_sessions_side_by_side_share_nothing(chromium_path: str, web: Web,
         assert (await agent_of(ada)("refresh"))["status"] == 200
 
 
+async def test_a_session_that_is_kept_for_long_remembers_the_last_calls_alone(
+    chromium: Chromium, agent_of: Agents
+) -> None:
+    async with BrowserSession(chromium=chromium, max_steps=3) as session:
+        agent = agent_of(session)
+        for number in range(5):
+            told = await agent.try_("goto", url=f"data:text/html,<script>alert({number})</script>")
+            assert [event["message"] for event in told.metadata["happened"]] == [str(number)]
+        assert len(session.steps) == 3 and len(session.happenings) == 3
+
+
 @pytest.mark.timeout(400)
 async def test_many_sessions_leave_no_process(chromium_path: str, web: Web, agent_of: Agents) -> None:
     before = descendants()

@@ -85,7 +85,12 @@ def test_the_examples_fit_the_parameters(spec) -> None:
 def test_levels_and_capabilities() -> None:
     specs = {spec.name: spec for spec in browser_specs()}
     assert {name for name, spec in specs.items() if spec.safety_level is SafetyLevel.DANGEROUS} == {
-        "evaluate_javascript"
+        "evaluate_javascript",
+        "get_cookies",
+        "set_cookie",
+        "save_state",
+        "load_state",
+        "set_headers",
     }
     assert {name for name, spec in specs.items() if ModelCapability.VISION in spec.required_capabilities} == {
         "screenshot",
@@ -102,6 +107,17 @@ def test_levels_and_capabilities() -> None:
         "ask_user",
         "log",
     }
+
+
+def test_forms_are_what_the_seed_calls_forms() -> None:
+    forms = {spec.name for spec in browser_specs() if spec.category == "form"}
+    assert forms == {"fill_form", "submit", "select", "get_form"}
+
+
+async def test_what_logs_in_needs_approval() -> None:
+    registry = browser_registry(BrowserSession())
+    for name, arguments in {"set_cookie": {"name": "a", "value": "b"}, "load_state": {}, "save_state": {}}.items():
+        assert (await registry.execute(name, arguments)).error_code == "approval_required"
 
 
 def test_text_models_do_not_see_vision_tools() -> None:

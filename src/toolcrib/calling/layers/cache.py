@@ -48,11 +48,11 @@ def cache(
 ) -> Cache:
     """A layer that keeps answers for ``seconds``, at most so many ``entries`` and ``bytes`` together.
 
-    An answer is given for the same tool, equal arguments, and the same caller: principal, roles, limits and values.
-    With ``shared`` it is given to every caller, unless the tool takes a context or runs elsewhere. Callers whose values
-    are no JSON, and answers that cannot be copied, are left out. Failures are not kept, and what a caller does to an
-    answer reaches nobody else. Equal calls at the same time run once. The metadata of an answer that was not made for
-    its caller says ``cached``.
+    An answer is given for the same tool, equal arguments, and the same caller: principal, session, roles, limits
+    and values. With ``shared`` it is given to every caller, unless the tool takes a context or runs elsewhere.
+    Callers whose values are no JSON, and answers that cannot be copied, are left out. Failures are not kept, and
+    what a caller does to an answer reaches nobody else. Equal calls at the same time run once. The metadata of an
+    answer that was not made for its caller says ``cached``.
     """
     above_zero(seconds=seconds)
     whole(1, entries=entries, bytes=bytes)
@@ -198,7 +198,11 @@ class Cache:
         if self._shared and tool.context_parameter is None and tool.spec.binding == _HERE:
             return asked
         values = fingerprint(dict(context.values)) if context.values else b""
-        return None if values is None else (*asked, context.principal, context.roles, context.limits, values)
+        return (
+            None
+            if values is None
+            else (*asked, context.principal, context.roles, context.limits, context.session, values)
+        )
 
 
 _HERE = Binding()

@@ -45,34 +45,24 @@ def browser(
 @contextmanager
 def _registry(*, headless: bool, yes: bool) -> Iterator[tuple[ToolRegistry, Run]]:
     """The tools of a session, and a way to run them. The loop has a thread of its own: pages live on while we wait."""
-    import asyncio
-    from threading import Thread
-
     from toolcrib.bootstrap import address_rules
+    from toolcrib.calling.own_loop import OwnLoop
     from toolcrib.settings import load_settings
     from toolcrib.toolsets.browser import BrowserSession, browser_registry
 
-    loop = asyncio.new_event_loop()
-    thread = Thread(target=loop.run_forever, name="browser", daemon=True)
-    thread.start()
+    loop, settings = OwnLoop("browser"), load_settings()
+    rules = address_rules(settings, own=True)
+    session = BrowserSession(chromium=settings.chromium, headless=headless, addresses=rules)
 
     def run(work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, loop).result()
+        return loop.submit(work).result()
 
     try:
-        settings = load_settings()
-        rules = address_rules(settings, own=True)
-        session = BrowserSession(chromium=settings.chromium, headless=headless, addresses=rules)
         with _uninterrupted():
             run(session.start())
-        try:
-            yield browser_registry(session, approve=approval(yes)), run
-        finally:
-            run(session.close())
+        yield browser_registry(session, approve=approval(yes)), run
     finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+        loop.close(session.close)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typing import Any, Generic, Literal, TypeVar
 from starlette.requests import Request
 from starlette.responses import Response
 
+from toolcrib.core.context import SESSION_PATTERN
 from toolcrib.core.names import NAME_PATTERN
 from toolcrib.core.roles import Role
 from toolcrib.surfaces.http.parameters import DEFAULT_LIMIT, MAX_LIMIT
@@ -87,6 +88,7 @@ def under(path: str) -> str:
 
 
 NAME_SCHEMA: Schema = {"type": "string", "pattern": f"^{NAME_PATTERN}$"}
+SESSION_SCHEMA: Schema = {"type": "string", "pattern": SESSION_PATTERN, "description": "The name of a session."}
 FLAG_SCHEMA: Schema = {"type": "boolean", "default": False}
 
 TOOL_ID = Parameter("tool_id", "The tool's identifier.", NAME_SCHEMA, required=True, where="path")

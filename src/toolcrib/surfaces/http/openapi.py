@@ -190,6 +190,22 @@ SCHEMAS: dict[str, Schema] = {
         ),
         "description": "What a run tells: how far it is, an item that it yields, and at last its result.",
     },
+    "Session": {
+        **_object(
+            ("about",),
+            name=_TEXT,
+            principal=_TEXT,
+            opened_at={**_NUMBER, "description": "Seconds since 1970, as `used_at`."},
+            used_at=_NUMBER,
+            calls=_INTEGER,
+            busy={**_FLAG, "description": "Whether a call of it is under way."},
+            about={
+                **_MAPPING,
+                "description": "Such as a browser's `url` and the number of its `tabs`; one's own only.",
+            },
+        ),
+        "description": "What calls of one caller share under a name.",
+    },
     "Version": _object(
         version=_INTEGER,
         etag=_TEXT,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, MutableMapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response
 
 from toolcrib import __version__
 from toolcrib.calling.blocking import READS, in_thread
+from toolcrib.calling.sessions import Sessions
 from toolcrib.core.context import ToolContext
-from toolcrib.core.errors import MissingDependencyError, ToolcribError
+from toolcrib.core.errors import InvalidArgumentsError, MissingDependencyError, SessionNotFoundError, ToolcribError
 from toolcrib.core.roles import NOBODY, Principal
 from toolcrib.core.spec import ToolSpec
 from toolcrib.formats import handover
@@ -17,6 +20,7 @@ from toolcrib.surfaces.http.accepting import accepts_events
 from toolcrib.surfaces.http.departures import while_connected
 from toolcrib.surfaces.http.errors import MethodNotAllowedError, RequestError
 from toolcrib.surfaces.http.gate import PRINCIPAL
+from toolcrib.surfaces.mcp.clients import SESSION, giving_name, named, new_session, session_of
 from toolcrib.surfaces.mcp.reporting import reporting
 from toolcrib.surfaces.mcp.toolbox import Toolbox
 
@@ -31,8 +35,8 @@ STREAMED = "toolcrib.mcp.streamed"
 _PROGRESS = b'"progressToken"'
 
 
-def build_server(toolbox: Toolbox) -> Server:
-    """An MCP server of the toolbox's tools."""
+def build_server(toolbox: Toolbox, session: str = "") -> Server:
+    """An MCP server of the toolbox's tools. ``session`` is that of its one client, where there is but one."""
     try:
         from mcp import MCPError, types
         from mcp.server import Server
@@ -53,6 +57,7 @@ def build_server(toolbox: Toolbox) -> Server:
         caller = ToolContext.of(_principal(context))
         if context.request_id is not None:
             caller = caller.asked_as(str(context.request_id))
+        caller = in_session(caller, context)
         call = toolbox.call(params.name, params.arguments)
         wanted = context.meta is not None and "progress_token" in context.meta
         run = reporting(context.session.report_progress, call.execute, caller) if wanted else call.execute(caller)
@@ -63,19 +68,34 @@ def build_server(toolbox: Toolbox) -> Server:
             raise MCPError(error.answer.rpc, str(error)) from error
         return types.CallToolResult.model_validate(call.render(result, caller))
 
+    def in_session(caller: ToolContext, context: ServerRequestContext) -> ToolContext:
+        """The call in the session that it names, or else in its client's."""
+        name = named(context.meta)
+        if name is None:
+            name = _scope(context).get(SESSION, session)
+            return caller.in_session(name) if name else caller
+        try:
+            return caller.in_session(name)
+        except InvalidArgumentsError as error:
+            raise MCPError(error.answer.rpc, f"_meta.{error}") from None
+
     return Server("toolcrib", version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
 
 
 def _principal(context: ServerRequestContext) -> Principal:
     """Who the gate in front of the HTTP door let in; over standard input it is whoever started us."""
-    scope = getattr(context.request, "scope", None) or {}
-    principal: Principal = scope.get(PRINCIPAL, NOBODY)
+    principal: Principal = _scope(context).get(PRINCIPAL, NOBODY)
     return principal
 
 
+def _scope(context: ServerRequestContext) -> MutableMapping[str, Any]:
+    """The ASGI scope of the request; empty over standard input."""
+    return getattr(context.request, "scope", None) or {}
+
+
 async def serve_stdio(toolbox: Toolbox) -> None:
-    """Serve one client on standard input and output, until it leaves."""
-    server = build_server(toolbox)
+    """Serve one client on standard input and output, until it leaves. All its calls are of one session."""
+    server = build_server(toolbox, new_session())
     from mcp.server.stdio import stdio_server
 
     async with stdio_server() as (reading, writing):
@@ -88,10 +108,11 @@ class HttpDoor:
     Stateless: every request stands alone, so several processes can answer the same client. The answer goes to the
     connection of its question and nowhere else, so a client that closes it ends its run. It is JSON; to a request that
     asks to be told of progress it is a stream of events, for that has nowhere else to go. ``Host`` and ``Origin`` are
-    checked by the gate that stands in front of every HTTP door.
+    checked by the gate that stands in front of every HTTP door. What the calls of one client share is in ``sessions``.
     """
 
-    def __init__(self, toolbox: Toolbox) -> None:
+    def __init__(self, toolbox: Toolbox, sessions: Sessions[Any] | None = None) -> None:
+        self._sessions = None if sessions is None or sessions.refusal else sessions
         server = build_server(toolbox)
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
@@ -106,8 +127,15 @@ class HttpDoor:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "GET":  # the SDK would hold the connection open and never say anything on it
             raise MethodNotAllowedError("nothing is streamed from here; send messages with POST", ("POST",))
+        if scope["method"] == "DELETE" and self._sessions is not None:
+            await _end(self._sessions, scope)
+            await Response(status_code=204)(scope, receive, send)
+            return
         message = await receive()
         given = [message]
+        if self._sessions is not None:
+            scope[SESSION] = session_of(scope)
+            send = send if scope[SESSION] else giving_name(send, message.get("body", b""))
 
         async def receive_again() -> Message:
             return given.pop() if given else await receive()
@@ -117,3 +145,12 @@ class HttpDoor:
             await self._streaming.handle_request(scope, receive_again, send)
         else:
             await self._plain.handle_request(scope, receive_again, send)
+
+
+async def _end(sessions: Sessions[Any], scope: Scope) -> None:
+    name = session_of(scope)
+    if not name:
+        raise RequestError("DELETE ends the session that the header Mcp-Session-Id names, and there is none")
+    principal: Principal = scope[PRINCIPAL]
+    with suppress(SessionNotFoundError):  # nothing was kept in it
+        await sessions.end(principal.name, name)

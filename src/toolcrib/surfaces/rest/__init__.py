@@ -14,6 +14,7 @@ from toolcrib.surfaces.rest import (
     queries,
     runs,
     search,
+    sessions,
     stacking,
     tools,
     versions,
@@ -27,6 +28,7 @@ ENDPOINTS: tuple[Endpoint[Service], ...] = (
     *search.ENDPOINTS,  # before the tools: one may be called 'search'
     *tools.ENDPOINTS,
     *runs.ENDPOINTS,
+    *sessions.ENDPOINTS,
     *queries.ENDPOINTS,
     *definitions.ENDPOINTS,
     *stacking.ENDPOINTS,

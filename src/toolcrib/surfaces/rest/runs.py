@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,7 +12,7 @@ from starlette.responses import Response
 
 from toolcrib.calling.streaming import stream
 from toolcrib.core.context import ToolContext
-from toolcrib.core.errors import ToolNotFoundError
+from toolcrib.core.errors import RETRY_AFTER, ToolNotFoundError
 from toolcrib.core.progress import ToolEvent
 from toolcrib.core.result import ToolResult
 from toolcrib.core.roles import Role
@@ -20,11 +21,14 @@ from toolcrib.surfaces.http import parameters
 from toolcrib.surfaces.http.accepting import EVENTS, prefers_events
 from toolcrib.surfaces.http.bodies import read_object
 from toolcrib.surfaces.http.departures import while_connected
-from toolcrib.surfaces.http.endpoints import TOOL_ID, Answered, Body, Endpoint, ref, under
+from toolcrib.surfaces.http.endpoints import SESSION_SCHEMA, TOOL_ID, Answered, Body, Endpoint, ref, under
 from toolcrib.surfaces.http.errors import RequestError
 from toolcrib.surfaces.http.event_stream import EventStream
 from toolcrib.surfaces.http.problems import json_answer
 from toolcrib.surfaces.rest.service import Service
+
+_FIELDS = ("arguments", "session")
+_FIELD_NAMES = "'arguments' and 'session'"
 
 
 async def run_tool(service: Service, request: Request) -> Response:
@@ -34,10 +38,12 @@ async def run_tool(service: Service, request: Request) -> Response:
     """
     name: str = request.path_params["tool_id"]  # a name that no tool can have is a call too, and goes on record
     body = await read_object(request)
-    unknown = next((key for key in body if key != "arguments"), None)
+    unknown = next((key for key in body if key not in _FIELDS), None)
     if unknown is not None:
-        raise RequestError(f"the body has a field {unknown!r:.60} that does not exist; it has 'arguments'")
+        raise RequestError(f"the body has a field {unknown!r:.60} that does not exist; it has {_FIELD_NAMES}")
     context = ToolContext.of(parameters.principal(request))
+    if "session" in body:
+        context = context.in_session(body["session"])
     if prefers_events(request.scope):
         return await _told(service, request, name, body.get("arguments"), context)
     return _answered(
@@ -49,7 +55,15 @@ def _answered(service: Service, name: str, result: ToolResult) -> Response:
     if result.error_code == ToolNotFoundError.code:
         raise ToolNotFoundError(name)
     _count(service, result)
-    return json_answer(result.to_json(), result.refusal.http if result.refusal else 200)
+    if result.refusal is None:
+        return json_answer(result.to_json())
+    return json_answer(result.to_json(), result.refusal.http, _when_again(result))
+
+
+def _when_again(result: ToolResult) -> dict[str, str]:
+    """When to try again, if the refusal says so."""
+    seconds = result.metadata.get(RETRY_AFTER)
+    return {"retry-after": str(max(1, math.ceil(seconds)))} if isinstance(seconds, int | float) else {}
 
 
 def _count(service: Service, result: ToolResult) -> None:
@@ -92,7 +106,8 @@ _REFUSED_RUNS = {
     for status, text in {
         400: "The arguments do not fit; nothing was run.",
         403: "A rule refused; nothing was run.",
-        409: "Something the tool needs is not configured.",
+        409: "Something the tool needs is not configured, or the service keeps no sessions.",
+        429: "The caller has as many sessions as a caller may have, or too many calls.",
         501: "The service was installed without what the tool needs.",
         503: "The tool, or who must be asked, is not available.",
     }.items()
@@ -105,7 +120,10 @@ ENDPOINTS = (
         Body(
             {
                 "type": "object",
-                "properties": {"arguments": {"type": "object", "additionalProperties": True}},
+                "properties": {
+                    "arguments": {"type": "object", "additionalProperties": True},
+                    "session": SESSION_SCHEMA,
+                },
                 "additionalProperties": False,
             },
             example={"arguments": {"text": "hello"}},
@@ -121,6 +139,7 @@ ENDPOINTS = (
         (404,),
         "With `Accept: text/event-stream`, and not JSON before it, the answer is a stream of server-sent events: "
         "`progress`, `item` and at last `result`, each a ToolEvent as JSON. What is refused before the tool runs is "
-        "answered as without it. A client that closes the connection ends the run.",
+        "answered as without it. A client that closes the connection ends the run. Calls of one caller that name the "
+        "same `session` share what the tool keeps between calls, such as a browser; see `GET /sessions`.",
     ),
 )  # fmt: skip

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from starlette.requests import Request
 
 from toolcrib.calling.call import Calls
 from toolcrib.calling.places import Places
+from toolcrib.calling.sessions import Sessions
 from toolcrib.catalogue import Catalogue
 from toolcrib.catalogue.reading import CatalogueReader
 from toolcrib.formats.bundle import BundleLimits
@@ -37,6 +39,7 @@ class Service:
     bundle_limits: BundleLimits
     uploads: Places
     readiness: Readiness
+    sessions: Sessions[Any]
 
     def seen_by(self, request: Request) -> CatalogueReader:
         """The tools as the policy lets the caller see them."""

@@ -18,7 +18,7 @@ from toolcrib.toolsets.browser.recording import Difference, Replay, Script, Step
 from toolcrib.toolsets.browser.secrecy import Secret
 from toolcrib.toolsets.browser.session import BrowserSession
 from toolcrib.toolsets.browser.sessions import BrowserSessions
-from toolcrib.toolsets.browser.standalone import standalone_tool
+from toolcrib.toolsets.browser.standalone import session_tool, standalone_tool
 
 __all__ = [
     "BrowserError",
@@ -33,6 +33,7 @@ __all__ = [
     "browser_registry",
     "browser_specs",
     "find_chromium",
+    "session_tool",
     "standalone_tool",
 ]
 

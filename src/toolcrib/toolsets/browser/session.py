@@ -53,7 +53,8 @@ class BrowserSession:
     """Tabs, cookies, files and rules of their own. Starts when first used; leave it with ``async with`` or ``close()``.
 
     ``folder`` receives downloads, pictures, traces and saved states, and ``uploads`` (the same, unless given) is where
-    files may be taken from; without a folder there is one that disappears with the session.
+    files may be taken from; without a folder there is one that disappears with the session. ``max_steps`` is how many
+    calls and happenings it remembers, the last ones, for calls that come one after the other; 0 is all of them.
     """
 
     name: str = "default"
@@ -70,6 +71,7 @@ class BrowserSession:
     locale: str = ""
     user_agent: str = ""
     max_tabs: int = 20
+    max_steps: int = 0
     service_workers: Literal["allow", "block"] = "block"
     model: Model | None = None
     ask_user: AskUser | None = None
@@ -225,6 +227,15 @@ class BrowserSession:
     def url(self) -> str:
         return self.tabs.current.page.url if self.tabs.current is not None else ""
 
+    @property
+    def running(self) -> bool:
+        """Whether its browser is there, and alive."""
+        return self._context is not None and self._browser.running
+
+    def about(self) -> dict[str, Any]:
+        """Where it is, for whom it belongs to."""
+        return {"url": self.hidden.redact(self.url), "tabs": len(self.tabs)}
+
     async def ready(self) -> None:
         """Have a living page, or tell once that it died."""
         if self._context is None:
@@ -309,6 +320,10 @@ class BrowserSession:
         url = str(self.hidden.redact(self.url))
         told = {name: self.hidden.redact(value) for name, value in arguments.items()}
         self.steps.append(step_of(definition.name, category, told, result, url))
+        if self.max_steps:
+            past = max(0, len(self.happenings) - self.max_steps)
+            del self.steps[: -self.max_steps], self.happenings[:past]
+            self._told = max(0, self._told - past)
         _log.debug("%s %s: %s", self.name, definition.name, result.error_code or "done")
 
     def script(self) -> Script:

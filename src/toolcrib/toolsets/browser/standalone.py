@@ -1,7 +1,8 @@
-"""One call in a browser of its own: what a catalogue binds the browser's tools to."""
+"""What a catalogue binds the browser's tools to: a browser of its own for each call, or one that calls share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from toolcrib import Tool, ToolResult
@@ -23,5 +24,14 @@ def standalone_tool(name: str, *, start_url: str = "", **options: Any) -> Tool:
                 if not opened.success:
                     return opened
             return await session.call(definition, arguments)
+
+    return definitions()[name].bind(call)
+
+
+def session_tool(name: str, current: Callable[[], BrowserSession]) -> Tool:
+    """The tool of that name, each call in the session that ``current`` returns."""
+
+    async def call(definition: Definition, arguments: dict[str, Any]) -> ToolResult:
+        return await current().call(definition, arguments)
 
     return definitions()[name].bind(call)

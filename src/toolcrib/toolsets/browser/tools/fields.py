@@ -100,6 +100,7 @@ async def clear_input(session: BrowserSession, selector: Element, timeout: Timeo
     'select(selector="Country", value="Norway")',
     'select(selector="#sizes", value=["S", "M"])',
     returns="What was selected, and the selection before and after",
+    category="form",
 )
 async def select(
     session: BrowserSession,

@@ -115,7 +115,7 @@ async def block_resources(
     'set_headers(headers={"Accept-Language": "no"})',
     "set_headers(headers={})",
     returns="The names of the headers that go with every request from now on",
-    safety_level=SafetyLevel.MEDIUM_RISK,
+    safety_level=SafetyLevel.DANGEROUS,
 )
 async def set_headers(
     session: BrowserSession,

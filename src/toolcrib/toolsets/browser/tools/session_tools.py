@@ -1,4 +1,7 @@
-"""What a session holds beside its pages: cookies, saved logins, files; and scripts run in its name."""
+"""What a session holds beside its pages: cookies, saved logins, files; and scripts run in its name.
+
+Whatever puts or takes what a site knows the person by is dangerous: who calls it acts in their name, or lets others.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ _MASK = "••••"
     "get_cookies()",
     'get_cookies(url="https://example.com")',
     returns="The cookies with name, domain, path and expiry; their values only if they are asked for",
-    safety_level=SafetyLevel.MEDIUM_RISK,
+    safety_level=SafetyLevel.DANGEROUS,
 )
 async def get_cookies(
     session: BrowserSession,
@@ -52,7 +55,7 @@ async def get_cookies(
     'set_cookie(name="theme", value="dark")',
     'set_cookie(name="token", value="{{token}}", url="https://example.com")',
     returns="The cookie that was set, without its value, and the address it is for",
-    safety_level=SafetyLevel.HIGH_RISK,
+    safety_level=SafetyLevel.DANGEROUS,
 )
 async def set_cookie(
     session: BrowserSession,
@@ -91,7 +94,7 @@ async def clear_cookies(
 @tool(
     'save_state(file="shop-login.json")',
     returns="The file in the session's folder, and how many cookies and sites it holds",
-    safety_level=SafetyLevel.HIGH_RISK,
+    safety_level=SafetyLevel.DANGEROUS,
 )
 async def save_state(session: BrowserSession, file: FileName = "state.json") -> Data:
     """Save the login state (cookies and the storage of sites) to a file, to be loaded another day."""
@@ -105,7 +108,7 @@ async def save_state(session: BrowserSession, file: FileName = "state.json") -> 
 @tool(
     'load_state(file="shop-login.json")',
     returns="How many cookies and sites were restored",
-    safety_level=SafetyLevel.HIGH_RISK,
+    safety_level=SafetyLevel.DANGEROUS,
 )
 async def load_state(session: BrowserSession, file: FileName = "state.json") -> Data:
     """Restore a saved login state, in place of the present one."""
