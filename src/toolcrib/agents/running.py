@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolcrib.agents.events import AgentEvent
@@ -182,8 +182,8 @@ def _begun(agent: Agent, task: Task, after: Run | None) -> list[Any]:
             f"the run to go on with speaks {after.transcript.format!r}, and the agent {agent.format!r}; "
             f"give the agent format={after.transcript.format!r}"
         )
-    given: Any = [told(agent.format, task)] if isinstance(task, str) else task
-    if not isinstance(given, Sequence) or not given or not all(isinstance(each, Mapping) for each in given):
+    given: Any = [told(agent.format, task)] if isinstance(task, str) and task else task
+    if not isinstance(given, list | tuple) or not given or not all(isinstance(each, Mapping) for each in given):
         raise SettingsError(f"a task is a text, or a list of messages, not {shown(task)}")
     system = [told(agent.format, agent.system, "system")] if agent.system else []
     return [*(system if after is None else after.messages), *given]

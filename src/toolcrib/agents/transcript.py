@@ -126,9 +126,9 @@ class Transcript:
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Self:
-        """A transcript as ``to_json`` wrote it; ToolValidationError if it is none."""
+        """A transcript as ``to_json`` wrote it, or that of a run; ToolValidationError if it is none."""
         try:
-            own = {name: value for name, value in given.items() if name not in ("usage", "cost")}
+            own = {name: value for name, value in given.items() if name not in ("success", "usage", "cost")}
             steps = [Step.from_json(step) for step in given["steps"]]
             prices, before = given.get("prices"), given.get("before")
             own |= {"steps": steps, "prices": None if prices is None else Prices(**prices)}
