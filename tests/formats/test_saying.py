@@ -65,7 +65,7 @@ def test_neither_thoughts_nor_calls_are_text() -> None:
     thought = {"type": "thinking", "thinking": "Hm."}
     anthropic = {"role": "assistant", "content": [thought, USED, {"type": "text", "text": "A"}]}
     google = {"role": "model", "parts": [{"text": "Hm.", "thought": True}, {"text": "A"}, PART]}
-    responses = [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]}, ITEM]
+    responses: list[Any] = [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]}, ITEM]
     assert (text_of([anthropic]), text_of([google]), text_of(responses)) == ("A", "A", "")
     assert text_of([{"role": "assistant", "content": None, "refusal": "I will not."}]) == "I will not."
     refused = {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}

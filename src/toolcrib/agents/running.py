@@ -60,9 +60,10 @@ class Running:
     async def to_the_end(self) -> Run:
         ending: Ending | None = None
         self._started = time.monotonic()
+        clock = asyncio.timeout(self._agent.max_seconds)
         with agent_run():
             try:
-                async with asyncio.timeout(self._agent.max_seconds) as clock:
+                async with clock:
                     while ending is None:
                         ending = self._limit() or await self._step()
             except TimeoutError:
