@@ -103,6 +103,7 @@ def test_tool_result() -> None:
     assert ToolResult(False, None, "no", {"a": 2}) == ToolResult.failure_result("no", a=2)
     result.data, result.success = {"seen": 1}, False
     result.page_url = "https://example.com"  # type: ignore[attr-defined]
+    assert result.page_url == "https://example.com"  # type: ignore[attr-defined]
     for same in (copy.copy(result), pickle.loads(pickle.dumps(result))):
         assert vars(same) == {"page_url": "https://example.com"}
         assert (same.data, same.success) == ({"seen": 1}, False)

@@ -127,19 +127,26 @@ class Running:
         """What was running has been stopped. Each call gets an answer all the same: a provider wants one of each."""
         reason = f"the limit of {self._agent.max_seconds:g} seconds is reached"
         if self._open is not None:
-            speaker, calls = calls_of(self._open)
-            done = {call.call_id: call.result for call in self._transcript.steps[-1].calls if call.result is not None}
-            stopped = ToolResult.failure_result(f"the call was stopped: {reason} for the run", "cancelled")
-            answers = []
-            for call in calls:
-                asked = read_call(speaker, call)
-                come = done.get(asked.call_id, stopped)
-                answers.append(render_result(speaker, asked.call_id, come, name=asked.exported_name))
-            self._messages += together(speaker, answers)
-            if result := next((result for result in done.values() if result.is_terminal), None):
-                return Ending("terminal", _ended_by(result), result)
+            self._answer_open_calls(reason)
+            for call in self._transcript.steps[-1].calls:
+                if call.result is not None and call.result.is_terminal:
+                    return Ending("terminal", _ended_by(call.result), call.result)
             reason += "; what was still running was stopped"
         return self._limited("seconds", reason)
+
+    def _answer_open_calls(self, reason: str) -> None:
+        speaker, calls = calls_of(self._open)
+        made = list(self._transcript.steps[-1].calls)
+        stopped = ToolResult.failure_result(f"the call was stopped: {reason} for the run", "cancelled")
+        answers = []
+        for call in calls:
+            asked = read_call(speaker, call)
+            record = next((each for each in made if each.call_id == asked.call_id), None)
+            if record is not None:
+                made.remove(record)  # some providers' calls share an id: their tool's name
+            result = stopped if record is None or record.result is None else record.result
+            answers.append(render_result(speaker, asked.call_id, result, name=asked.exported_name))
+        self._messages += together(speaker, answers)
 
     def _limited(self, ended: Ended, reason: str) -> Ending:
         """A limit is no fault of the tools; but if the last calls all failed, that may be why."""
