@@ -380,7 +380,9 @@ PYTHON_ROOMS = {
     "catalogue": "Kept tools",
     "bootstrap": "Opening a catalogue",
 }
-PYTHON_MODULES = ("toolcrib.layers", "toolcrib.testing", "toolcrib.toolsets.browser", "toolcrib.ports")
+PYTHON_MODULES = (
+    "toolcrib.layers", "toolcrib.agents", "toolcrib.testing", "toolcrib.toolsets.browser", "toolcrib.ports",
+)  # fmt: skip
 
 
 def python_page() -> str:

@@ -711,3 +711,46 @@ def test_progress_reaches_who_streams(registry: ToolRegistry) -> None:
     first, last = asyncio.run(events())
     assert (first.kind, first.fraction, first.message) == ("progress", 0.4, "page 3 of 8")
     assert last.result.data == "done"
+
+
+# What a loop knows of the answers beside what it appends
+
+
+@tool(is_terminal=True)
+async def finish(summary: str) -> str:
+    """Say that the task is done."""
+    return summary
+
+
+SHAPES_OF_A_CALL: dict[str, Any] = {
+    "openai": {"id": "1", "type": "function", "function": {"name": "finish", "arguments": '{"summary": "done"}'}},
+    "openai-responses": {"type": "function_call", "call_id": "1", "name": "finish", "arguments": '{"summary": "done"}'},
+    "anthropic": {"type": "tool_use", "id": "1", "name": "finish", "input": {"summary": "done"}},
+    "gemini": {"functionCall": {"id": "1", "name": "finish", "args": {"summary": "done"}}},
+}
+
+
+@pytest.mark.parametrize("format", SHAPES_OF_A_CALL)
+async def test_an_answer_says_whether_it_ends_the_task(format: str, registry: ToolRegistry) -> None:
+    registry.register(finish)
+    said = SHAPES_OF_A_CALL[format]
+    answer = await registry.execute_call(format, said)
+    assert (answer.is_terminal, answer.result.data) == (True, "done")
+    assert json.loads(json.dumps(answer)) == dict(answer)
+    answers = await registry.execute_calls([said])
+    assert (answers.is_terminal, answers.terminal) == (True, answers.results[0])
+    assert json.loads(json.dumps(answers)) == list(answers)
+    wrong = json.loads(json.dumps(said).replace("summary", "other"))
+    assert not (await registry.execute_call(format, wrong)).is_terminal, "it did not run"
+
+
+async def test_the_results_stand_in_the_order_of_the_calls(registry: ToolRegistry) -> None:
+    message = chat_message(("1", "add", '{"a": 1}'), ("2", "nothing", "{}"), ("3", "add", "no JSON"))
+    answers = await registry.execute_calls(message)
+    codes = [each.error_code for each in answers.results]
+    assert (codes, answers.is_terminal, answers.terminal) == (
+        [None, "tool_not_found", "invalid_arguments"],
+        False,
+        None,
+    )
+    assert (await registry.execute_calls({"role": "assistant", "content": "Hi."})).results == []

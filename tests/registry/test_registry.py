@@ -185,3 +185,17 @@ def test_many_threads_lose_nothing(registry: ToolRegistry) -> None:
         thread.join()
     assert len(registry) == 4 + 4 * 200 + 200
     assert len(taken) == 3 * 200
+
+
+def test_replace_takes_the_place_of_a_tool_and_says_so() -> None:
+    first, second = (tool(name="same", description=text)(lambda: None) for text in ("first", "second"))
+    registry, heard = ToolRegistry([first]), []
+    for event in ("tool:registered", "tool:updated"):
+        registry.on(event, lambda told: heard.append((told.event, told.tool.description)))
+    with pytest.raises(ToolExistsError, match="replace=True"):
+        registry.register(second)
+    assert registry.get("same") is first
+    registry.register(second, replace=True)
+    registry.register(tool(name="new", description="new")(lambda: None), replace=True)
+    assert registry.get("same") is second
+    assert heard == [("tool:updated", "second"), ("tool:registered", "new")]

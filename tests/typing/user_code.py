@@ -169,7 +169,9 @@ async def use_the_registry() -> None:
     assert_type(registry.generate_prompt(), str)
     registry.use(retry(), tools=["add"])
     answers = await registry.execute_calls({"role": "assistant", "content": "Hello."}, timeout_seconds=5, at_once=2)
-    assert_type(answers, list[dict[str, Any]])
+    messages: list[dict[str, Any]] = [*answers]
+    assert_type(answers.terminal, ToolResult | None)
+    assert_type(len(messages), int)
     result = await registry.execute("add", {"a": 1})
     assert_type(result, ToolResult)
     assert_type(result.error_code, str | None)

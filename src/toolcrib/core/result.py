@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from toolcrib.core.content import told_media
 from toolcrib.core.errors import (
@@ -49,11 +49,11 @@ class ToolResult:
         return cls(True, value)
 
     @classmethod
-    def success_result(cls, data: Any = None, **metadata: Any) -> ToolResult:
+    def success_result(cls, data: Any = None, **metadata: Any) -> Self:
         return cls(success=True, data=data, metadata=metadata)
 
     @classmethod
-    def failure_result(cls, error: str, error_code: str | None = None, **metadata: Any) -> ToolResult:
+    def failure_result(cls, error: str, error_code: str | None = None, **metadata: Any) -> Self:
         return cls(success=False, error=error, metadata=metadata, error_code=error_code)
 
     @classmethod

@@ -27,6 +27,17 @@ class ToolCategory(str, Enum):
         return self.value
 
 
+_BROWSER_CATEGORIES = {"session": ToolCategory.SYSTEM, "search": ToolCategory.UTILITY}
+"""Of the browser's tools, those that FlyBrowser does not have."""
+
+
+def category_of(spec: ToolSpec) -> ToolCategory | str:
+    """One of the six for every tool of the browser; a word of somebody's own stays as it is."""
+    if spec.tool_type == "browser" and spec.category in _BROWSER_CATEGORIES:
+        return _BROWSER_CATEGORIES[spec.category]
+    return as_word(ToolCategory, spec.category)
+
+
 @dataclass
 class ToolParameter:
     """One parameter. ``type`` is JSON Schema's word; a ``default`` of None is no default."""
@@ -117,7 +128,7 @@ class ToolMetadata:
         own |= {name: [as_word(ModelCapability, each) for each in own[name]] for name in _CAPABILITIES}
         metadata = cls(
             **own,
-            category=as_word(ToolCategory, spec.category),
+            category=category_of(spec),
             parameters=[
                 ToolParameter.from_json_schema(name, schema, name in required) for name, schema in properties.items()
             ],

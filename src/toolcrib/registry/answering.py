@@ -28,6 +28,41 @@ Answered = Callable[[Iterable[str], Iterable[dict[str, Any]]], None]
 _Work = Callable[[asyncio.TaskGroup, Any], Coroutine[Any, Any, None]]
 
 
+class Answer(dict[str, Any]):
+    """The answer to one call in its provider's words, and beside it the ``result`` that it tells of."""
+
+    __slots__ = ("result",)
+
+    def __init__(self, answer: Mapping[str, Any], result: ToolResult) -> None:
+        super().__init__(answer)
+        self.result = result
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the tool that ran ends the task."""
+        return self.result.is_terminal
+
+
+class Answers(list[dict[str, Any]]):
+    """What is appended to the conversation, and beside it the ``results`` of the calls, in their order."""
+
+    __slots__ = ("results",)
+
+    def __init__(self, answers: Iterable[dict[str, Any]] = (), results: Iterable[ToolResult] = ()) -> None:
+        super().__init__(answers)
+        self.results = list(results)
+
+    @property
+    def terminal(self) -> ToolResult | None:
+        """The result that ends the task, if one does."""
+        return next((result for result in self.results if result.is_terminal), None)
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether one of the tools that ran ends the task."""
+        return self.terminal is not None
+
+
 class Answering:
     """Answers calls in ``format`` with ``tools``. ``execute`` never raises; ``calls`` hear of what cannot be executed.
 
@@ -60,17 +95,18 @@ class Answering:
         """A call as it came; whatever is wrong with it is told when it is answered."""
         return self._provider.read_call(call) if type(call) is dict else read_call(self._format, call)
 
-    async def answer(self, asked: Asked) -> dict[str, Any]:
-        [answer] = await self.answer_all([asked], 1)
-        return answer
+    async def answer(self, asked: Asked) -> Answer:
+        answers = await self.answer_all([asked], 1)
+        return Answer(answers[0], answers.results[0])
 
-    async def answer_all(self, calls: Sequence[Asked], at_once: int) -> list[dict[str, Any]]:
+    async def answer_all(self, calls: Sequence[Asked], at_once: int) -> Answers:
         """Each answered, in order, at most so many at once.
 
         Whoever takes a call first sees to it that another task takes the next, which it does only if this one waits:
         calls that never wait cost no tasks.
         """
         answers: list[dict[str, Any] | None] = [None] * len(calls)
+        results: list[ToolResult | None] = [None] * len(calls)
         tools, title, execute, context = self._tools, self._title, self._execute, self._context
         names = [asked[0] if type(asked[0]) is str and asked[0] in tools else UNKNOWN for asked in calls]
         waiting = iter(range(len(calls)))
@@ -104,26 +140,39 @@ class Answering:
                     own = context
                     if told_the_id or tool is None or tool.context_parameter is not None:
                         own = context.asked_as(call_id)
-                    result = await execute(name, arguments, own)
+                    results[place] = result = await execute(name, arguments, own)
                     if large is not None:
                         result = large.shortened(result, tools, context, self._provider.takes)
                     answers[place] = render(call_id, result, asked[0], [])
                 except ToolcribError as error:
                     name = self._meant(asked.exported_name)
                     names[place] = name if name in tools else UNKNOWN
-                    answers[place] = render(call_id, self._refused(asked, name, error), asked.exported_name, [])
+                    results[place] = result = self._refused(asked, name, error)
+                    answers[place] = render(call_id, result, asked.exported_name, [])
                 except Exception as error:  # noqa: BLE001 - what breaks here costs the other calls no answer
                     _log.error("the call of tool %r broke", asked.exported_name, exc_info=error)
-                    answers[place] = render(call_id, ToolResult.of_error(UNEXPECTED), asked.exported_name, [])
+                    results[place] = result = ToolResult.of_error(UNEXPECTED)
+                    answers[place] = render(call_id, result, asked.exported_name, [])
 
         async with asyncio.TaskGroup() as group:
             await work(group, work)
-        finished = [
-            render(asked[2], ToolResult.of_error(_ended_its_task(asked)), asked[0], []) if answer is None else answer
-            for asked, answer in zip(calls, answers, strict=True)
-        ]
-        self._answered(names, finished)
-        return finished
+        return self._finished(calls, names, answers, results)
+
+    def _finished(
+        self,
+        calls: Sequence[Asked],
+        names: Iterable[str],
+        answers: Iterable[dict[str, Any] | None],
+        results: Iterable[ToolResult | None],
+    ) -> Answers:
+        """With an answer for each whose tool took its own task along."""
+        told: list[dict[str, Any]] = []
+        ended: list[ToolResult] = []
+        for asked, answer, result in zip(calls, answers, results, strict=True):
+            ended.append(result or ToolResult.of_error(_ended_its_task(asked)))
+            told.append(answer or self._provider.render_result(asked[2], ended[-1], asked[0], []))
+        self._answered(names, told)
+        return Answers(told, ended)
 
     def _refused(self, asked: Asked, name: str, error: ToolcribError) -> ToolResult:
         context = self._context.asked_as(asked.call_id)

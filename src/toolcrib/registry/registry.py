@@ -90,32 +90,38 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
 
     @overload
     def register(  # type: ignore[overload-overlap] # the last one is for everything else
-        self, thing: Tool[P, R_co]
+        self, thing: Tool[P, R_co], *, replace: bool = False
     ) -> Tool[P, R_co]: ...  # pyright: ignore[reportOverlappingOverload]
 
     @overload
     def register(  # type: ignore[overload-overlap] # as above
-        self, thing: SupportsTool | type[SupportsTool]
+        self, thing: SupportsTool | type[SupportsTool], *, replace: bool = False
     ) -> Tool: ...
 
     @overload
-    def register(self, thing: type[object]) -> list[Tool]: ...  # type: ignore[overload-overlap] # of a class, not a function
+    def register(  # type: ignore[overload-overlap] # of a class, not a function
+        self, thing: type[object], *, replace: bool = False
+    ) -> list[Tool]: ...
 
     @overload
-    def register(self, thing: Callable[P, R_co]) -> Tool[P, R_co]: ...  # type: ignore[overload-overlap] # as above
+    def register(  # type: ignore[overload-overlap] # as above
+        self, thing: Callable[P, R_co], *, replace: bool = False
+    ) -> Tool[P, R_co]: ...
 
     @overload
-    def register(self, thing: object) -> list[Tool]: ...
+    def register(self, thing: object, *, replace: bool = False) -> list[Tool]: ...
 
-    def register(self, thing: Any) -> Any:
+    def register(self, thing: Any, *, replace: bool = False) -> Any:
         """Add a tool: a Tool, a function, a BaseTool class or instance. Raises ToolExistsError for a taken name.
 
         Of an object with ``@tool`` methods all of them are added, or none, and the answer is the list of them. A tool
         of LangChain, LlamaIndex, pydantic-ai or OpenAI's Agents SDK is taken as by ``add_langchain`` and its siblings,
         and so is a toolset of pydantic-ai: the answer is the list of its tools.
+
+        With ``replace`` a tool takes the place of one that has its name, as by :meth:`update`.
         """
         found = tools_of(thing)
-        self._add(found if isinstance(found, list) else [found])
+        self._add(found if isinstance(found, list) else [found], replacing=replace)
         return found
 
     def register_many(self, things: Iterable[Any]) -> list[Tool]:
@@ -127,7 +133,7 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
         self._add(tools)
         return tools
 
-    def _add(self, tools: list[Tool]) -> None:
+    def _add(self, tools: list[Tool], *, replacing: bool = False) -> None:
         tools = self._with_reader(tools)
         names: set[str] = set()
         for tool in tools:
@@ -135,12 +141,14 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
                 raise ToolExistsError(tool.name, f"it is in the list twice; {_ANOTHER_NAME}")
             names.add(tool.name)
         with self._lock:
-            for tool in tools:
-                if tool.name in self._tools:
-                    raise ToolExistsError(tool.name, f"{_ANOTHER_NAME}, or replace it by update()")
+            before = {name: self._tools[name] for name in names if name in self._tools}
+            for tool in () if replacing else tools:
+                if tool.name in before:
+                    raise ToolExistsError(tool.name, f"{_ANOTHER_NAME}, or register it with replace=True")
             self._tools.update((tool.name, tool) for tool in tools)
         for tool in tools:
-            self._listeners.tell(ToolRegistered(tool))
+            previous = before.get(tool.name)
+            self._listeners.tell(ToolRegistered(tool) if previous is None else ToolUpdated(tool.name, tool, previous))
 
     def _with_reader(self, tools: list[Tool]) -> list[Tool]:
         """And the tool that reads what is left out of their results, if that may happen; no other registry's."""

@@ -22,7 +22,7 @@ from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.tool import Tool
 from toolcrib.formats import calls_of, together
 from toolcrib.formats.naming import CALL_TOOL, READ_RESULT
-from toolcrib.registry.answering import Answering, Execute
+from toolcrib.registry.answering import Answer, Answering, Answers, Execute
 from toolcrib.registry.large_results import LargeResults, takes_all
 from toolcrib.registry.usage import TokenCounts, UsageReport
 
@@ -136,11 +136,12 @@ class Running:
         *,
         context: ToolContext = NO_CONTEXT,
         timeout_seconds: float | None = None,
-    ) -> dict[str, Any]:
+    ) -> Answer:
         """Run a tool call as a model's provider writes it, and answer as that provider reads it.
 
         ``call`` is an object of the provider's SDK or a dict. Whatever is wrong with it becomes an answer. An item of
-        OpenAI Responses is answered by one, also as ``openai``.
+        OpenAI Responses is answered by one, also as ``openai``. The answer is the provider's dict; its ``result`` is
+        what the tool said, its ``is_terminal`` whether that ends the task.
         """
         if format == "openai" and calls_of([call])[0] == "openai-responses":
             format = "openai-responses"  # noqa: A001
@@ -154,21 +155,22 @@ class Running:
         context: ToolContext = NO_CONTEXT,
         timeout_seconds: float | None = None,
         at_once: int = 16,
-    ) -> list[dict[str, Any]]:
+    ) -> Answers:
         """Run the calls of a model's message: ``messages.extend(await registry.execute_calls(message))``.
 
         ``message`` is what the model said, as an object of its provider's SDK or a dict; which provider's it is, its
         shape tells. ``at_once`` calls run at the same time, each with its own deadline. What comes back is appended to
         the conversation: the answers in the order of the calls, nothing if there were none. Never raises, whatever the
-        model said.
+        model said. The list knows the ``results`` of the calls too, and whether one ``is_terminal``: it ends the task.
         """
         if type(at_once) is not int or at_once < 1:
             raise ToolValidationError(f"at_once must be a whole number above 0, not {shown(at_once)}")
         speaker, calls = calls_of(message)
         if not calls:
-            return []
+            return Answers()
         answering = self._answering(speaker, context, timeout_seconds)
-        return together(speaker, await answering.answer_all(list(map(answering.read, calls)), at_once))
+        answers = await answering.answer_all(list(map(answering.read, calls)), at_once)
+        return Answers(together(speaker, answers), answers.results)
 
     def _answering(self, format: str, context: ToolContext, timeout_seconds: float | None) -> Answering:
         tools = ChainMap(self._tools, self._offered) if self._offered else self._tools

@@ -7,7 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toolcrib.testing.comparing import ANY, differences
+    from toolcrib.core.comparing import ANY, differences
     from toolcrib.testing.conversation import Conversation, ConversationRefusedError, Exchange
     from toolcrib.testing.examples import Outcome, Verdict, run_examples
     from toolcrib.testing.expecting import assert_calls
@@ -23,8 +23,8 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
-    "ANY": "comparing",
-    "differences": "comparing",
+    "ANY": "toolcrib.core.comparing",
+    "differences": "toolcrib.core.comparing",
     "Conversation": "conversation",
     "ConversationRefusedError": "conversation",
     "Exchange": "conversation",
@@ -46,7 +46,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'toolcrib.testing' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"toolcrib.testing.{_HOMES[name]}"), name)
+    home = _HOMES[name] if "." in _HOMES[name] else f"toolcrib.testing.{_HOMES[name]}"
+    value = getattr(importlib.import_module(home), name)
     globals()[name] = value
     return value
 

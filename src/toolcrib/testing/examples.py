@@ -8,13 +8,13 @@ from enum import StrEnum
 from typing import Any
 
 from toolcrib.calling.call import Approve, Unguarded
+from toolcrib.core.comparing import differences
 from toolcrib.core.errors import Exit, kind_for_code
 from toolcrib.core.result import ToolResult
 from toolcrib.core.spec import ToolExample, ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.registry import ToolRegistry
 from toolcrib.registry.large_results import ResultReader
-from toolcrib.testing.comparing import differences
 
 Execute = Callable[[str, Mapping[str, Any]], Awaitable[ToolResult]]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from toolcrib.core.comparing import differences
 from toolcrib.core.errors import ToolValidationError, shown
-from toolcrib.testing.comparing import differences
 from toolcrib.testing.recording import RecordedCall, RecordingRegistry
 from toolcrib.testing.script import ScriptedCall
 

@@ -55,8 +55,8 @@ class ToolModule(pytest.Collector):
         self._folder = folder
 
     def collect(self) -> Iterator[pytest.Item]:
+        from toolcrib.core.comparing import tolerance_of
         from toolcrib.core.errors import ToolcribError
-        from toolcrib.testing.comparing import tolerance_of
         from toolcrib.testing.examples import Examined, numbered
         from toolcrib.testing.finding import find_registries
 

@@ -14,6 +14,7 @@ from toolcrib import ToolRegistry, ToolSpec
 from toolcrib.toolsets.browser.chromium import Chromium, find_chromium
 from toolcrib.toolsets.browser.definition import definitions
 from toolcrib.toolsets.browser.failures import BrowserError
+from toolcrib.toolsets.browser.lending import lending_page
 from toolcrib.toolsets.browser.recording import Difference, Replay, Script, Step
 from toolcrib.toolsets.browser.secrecy import Secret
 from toolcrib.toolsets.browser.session import BrowserSession
@@ -39,8 +40,14 @@ __all__ = [
 
 
 def browser_registry(session: BrowserSession, **options: Any) -> ToolRegistry:
-    """Every browser tool, bound to the session; ``options`` are ToolRegistry's: a safety ceiling, approval, audit."""
-    return ToolRegistry((definition.bind(session.call) for definition in definitions().values()), **options)
+    """Every browser tool, bound to the session; ``options`` are ToolRegistry's: a safety ceiling, approval, audit.
+
+    A tool of your own that is registered here finds the page of the current tab in ``context.values["page"]``; a
+    ``BaseTool`` of the FlyBrowser dialect has it as ``self.page``.
+    """
+    registry = ToolRegistry((definition.bind(session.call) for definition in definitions().values()), **options)
+    registry.use(lending_page(session))
+    return registry
 
 
 def browser_specs() -> list[ToolSpec]:
