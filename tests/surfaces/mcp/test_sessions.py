@@ -66,8 +66,10 @@ async def test_one_session_for_each_client_over_http(service: RunningService, sh
 
         # A call may name a session itself: it is the same one at every door.
         named: Any = {"session": "shop"}
-        await newer.call_tool("goto", {"url": shop}, meta=named)
-        await newer.call_tool("click", {"selector": "Buy now"}, meta=named)
+        went = await newer.call_tool("goto", {"url": shop}, meta=named)
+        clicked = await newer.call_tool("click", {"selector": "Buy now"}, meta=named)
+        assert went.meta["session"] == "shop" and went.meta["session_opened"] is True
+        assert clicked.meta["session"] == "shop" and "session_opened" not in clicked.meta
         asked = {"session": "shop", "arguments": {"selector": "h1"}}
         assert (await rest.post("/tools/extract_text/run", json=asked)).json()["data"]["text"] == "Bought"
         assert await heading(newer) == "Hammer"
