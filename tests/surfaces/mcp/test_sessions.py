@@ -66,8 +66,11 @@ async def test_one_session_for_each_client_over_http(service: RunningService, sh
 
         # A call may name a session itself: it is the same one at every door.
         named: Any = {"session": "shop"}
-        await newer.call_tool("goto", {"url": shop}, meta=named)
-        await newer.call_tool("click", {"selector": "Buy now"}, meta=named)
+        went = await newer.call_tool("goto", {"url": shop}, meta=named)
+        clicked = await newer.call_tool("click", {"selector": "Buy now"}, meta=named)
+        opened, again = went.meta or {}, clicked.meta or {}
+        assert (opened["session"], opened["session_opened"]) == ("shop", True)
+        assert again["session"] == "shop" and "session_opened" not in again
         asked = {"session": "shop", "arguments": {"selector": "h1"}}
         assert (await rest.post("/tools/extract_text/run", json=asked)).json()["data"]["text"] == "Bought"
         assert await heading(newer) == "Hammer"

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 
+from toolcrib.core.result import ToolResult
+
 if TYPE_CHECKING:
     from starlette.types import Message, Scope, Send
 
@@ -54,3 +56,9 @@ def giving_name(send: Send, body: bytes) -> Send:
 def named(meta: Any) -> object:
     """The session that a call names itself, in its ``_meta``; None if it names none."""
     return None if meta is None else meta.get("session")
+
+
+def told(result: ToolResult) -> dict[str, Any]:
+    """The ``_meta`` of an answer: in which session the tool ran, and whether the call found none and opened it."""
+    facts = {fact: result.metadata[fact] for fact in ("session", "session_opened") if fact in result.metadata}
+    return {"_meta": facts} if facts else {}

@@ -20,7 +20,7 @@ from toolcrib.surfaces.http.accepting import accepts_events
 from toolcrib.surfaces.http.departures import while_connected
 from toolcrib.surfaces.http.errors import MethodNotAllowedError, RequestError
 from toolcrib.surfaces.http.gate import PRINCIPAL
-from toolcrib.surfaces.mcp.clients import SESSION, giving_name, named, new_session, session_of
+from toolcrib.surfaces.mcp.clients import SESSION, giving_name, named, new_session, session_of, told
 from toolcrib.surfaces.mcp.reporting import reporting
 from toolcrib.surfaces.mcp.toolbox import Toolbox
 
@@ -66,7 +66,8 @@ def build_server(toolbox: Toolbox, session: str = "") -> Server:
             result = await (run if request is None or STREAMED in request.scope else while_connected(request, run))
         except RequestError as error:
             raise MCPError(error.answer.rpc, str(error)) from error
-        return types.CallToolResult.model_validate(call.render(result, caller))
+        answer = call.render(result, caller)
+        return types.CallToolResult.model_validate(answer | told(result) if caller.session else answer)
 
     def in_session(caller: ToolContext, context: ServerRequestContext) -> ToolContext:
         """The call in the session that it names, or else in its client's."""
