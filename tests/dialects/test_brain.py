@@ -78,8 +78,11 @@ def test_what_the_file_has_no_place_for_is_refused_and_not_dropped():
 
 def test_the_install_command_names_the_package():
     tool = metadata("beautifulsoup4")
-    assert tool.pip_install_command == "pip install {package_name}"
-    assert tool.install_command == "pip install beautifulsoup4"
+    assert tool.pip_install_command == tool.install_command == "pip install beautifulsoup4"
+    given = metadata("x", package_name="y", pip_install_command="pip install -U {package_name}[lxml]")
+    assert given.pip_install_command == "pip install -U y[lxml]"
+    schema = ToolMetadata.model_json_schema()
+    assert schema["properties"]["pip_install_command"]["default"] == "pip install {package_name}"
 
 
 @pytest.mark.parametrize(
@@ -164,7 +167,7 @@ def test_the_file_is_a_readable_list_of_metadata(registry: ToolRegistry):
     assert "développé" in text
     entry = json.loads(text)[0]
     assert entry == {"incompatible_with": []} | sample("playwright")
-    assert list(entry) == list(ToolMetadata.model_fields)
+    assert list(entry) == [field for field in ToolMetadata.model_fields if field != "metadata"]
 
 
 def test_a_file_written_by_hand_is_read(registry: ToolRegistry):

@@ -155,6 +155,9 @@ class Settings(BaseSettings):
     mcp_commands: Lines = _set(
         (), "Commands that MCP bindings may start, each word for word; one a line in the variable."
     )
+    tool_commands: Lines = _set(
+        (), "Commands that command bindings may start, each word for word; one a line in the variable."
+    )
     allowed_addresses: Texts = _set(
         (), "What tools may reach though it is not public: host names, IP addresses or networks; * is everything."
     )
@@ -179,6 +182,9 @@ class Settings(BaseSettings):
         "", "Folders of Python files with tools, separated as in PATH. Those of AIWHISPERER_PLUGINS_DIR are added."
     )
     chromium: str = _set("", "The Chromium program for the browser tools; by default it is searched for.")
+    files_dir: str = _set(
+        "", "The folder for the files of bricks that are called as tools; by default files in data_dir."
+    )
     max_browsers: Whole = _set(4, "How many browsers may run at once for catalogued tools; further calls wait in turn.")
     brain_file: str = _set("~/.thebrain/config/tools.json", "The file of the brain command.")
     env_file: str = _set(".env", "Values for the required_config of tools that the environment lacks.")
@@ -217,6 +223,11 @@ class Settings(BaseSettings):
     def spool(self) -> Path:
         """The folder where uploads wait while they come in."""
         return self.data_folder / "incoming"
+
+    @property
+    def files_folder(self) -> Path:
+        """Where callers of tools that read or write files may name one."""
+        return Path(self.files_dir).expanduser() if self.files_dir else self.data_folder / "files"
 
     @property
     def service_url(self) -> str:

@@ -23,7 +23,7 @@ from toolcrib.toolsets.scraping.specs import scraping_specs
 from toolcrib.toolsets.scraping.tables import ParquetBrick, SqliteBrick
 from toolcrib.toolsets.scraping.textfiles import CsvBrick, JsonLinesBrick
 
-__all__ = ["BRICKS", "load_pipeline", "make_pipeline", "scraping_specs"]
+__all__ = ["BRICKS", "load_pipeline", "make_pipeline", "scraping_specs", "shipped_bricks"]
 
 BRICKS: Mapping[str, type[Brick[Any, Any]]] = MappingProxyType(
     {
@@ -50,6 +50,11 @@ BRICKS: Mapping[str, type[Brick[Any, Any]]] = MappingProxyType(
 """Every brick that ships, by the name of its spec."""
 
 
+def shipped_bricks(chromium: str = "") -> dict[str, type[Brick[Any, Any]]]:
+    """Every brick that ships; ``chromium`` is the browser for steps that do not name one."""
+    return {**BRICKS, "playwright": PlaywrightBrick.using(chromium)}
+
+
 def load_pipeline(
     path: str | Path,
     *,
@@ -62,7 +67,7 @@ def load_pipeline(
 
     ``chromium`` is the browser for steps that do not name one.
     """
-    known = InstalledBricks({**BRICKS, "playwright": PlaywrightBrick.using(chromium), **(bricks or {})})
+    known = InstalledBricks({**shipped_bricks(chromium), **(bricks or {})})
     return Pipeline(read_definition(path), known, secrets=secrets, specs_of=specs_of)
 
 

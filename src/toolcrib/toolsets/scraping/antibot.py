@@ -75,6 +75,7 @@ class ScraperApiBrick(FetchBrick):
         premium: bool = False
 
     spec = scraping_spec("scraperapi")
+    private = ("max_bytes", "endpoint")
     modules = ("httpx",)
     config: Config
 

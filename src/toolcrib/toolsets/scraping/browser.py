@@ -48,6 +48,7 @@ class PlaywrightBrick(FetchBrick):
         user_agent: str = ""
 
     spec = scraping_spec("playwright")
+    private = ("max_bytes", "executable")
     modules = ("playwright",)
     executable: ClassVar[str] = ""
     """The browser if the step's own settings do not name one."""

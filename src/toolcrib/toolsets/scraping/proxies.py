@@ -32,6 +32,8 @@ class ProxyListBrick(Brick[Request, Request]):
             return self
 
     spec = scraping_spec("proxy-list")
+    files = ("file",)
+    example = {"file": "proxies.txt"}
     takes = Request
     gives = Request
     quick = True

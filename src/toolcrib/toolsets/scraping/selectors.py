@@ -59,6 +59,7 @@ class ParserBrick(Brick[Page, Record], Generic[Node]):
     """Reads records from pages by selectors. A record of which no field was found is left out."""
 
     Config: ClassVar[type[BrickConfig]] = ParserConfig
+    example = {"selectors": {"title": "title"}}
     takes = Page
     gives = Record
 

@@ -30,6 +30,7 @@ class SqliteBrick(RowsBrick):
         table: str = Field("records", min_length=1)
 
     spec = scraping_spec("sqlite")
+    example = {"path": "rows.db"}
     config: Config
 
     def begin(self) -> Iterator[str]:
@@ -81,6 +82,7 @@ class ParquetBrick(RowsBrick):
     """
 
     spec = scraping_spec("parquet")
+    example = {"path": "rows.parquet"}
     modules = ("pyarrow",)
 
     def begin(self) -> Iterator[str]:

@@ -18,6 +18,7 @@ from toolcrib.toolsets.scraping.specs import scraping_spec
 
 class JsonLinesBrick(RowsBrick):
     spec = scraping_spec("jsonlines")
+    example = {"path": "rows.jsonl"}
 
     def begin(self) -> Iterator[str]:
         for row in read_json_lines(self.path):
@@ -34,6 +35,7 @@ class CsvBrick(RowsBrick):
         columns: tuple[str, ...] = Field((), description="the columns in their order")
 
     spec = scraping_spec("csv")
+    example = {"path": "rows.csv"}
     config: Config
 
     def begin(self) -> Iterator[str]:
