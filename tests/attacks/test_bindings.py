@@ -7,7 +7,6 @@ import importlib
 import json
 import os
 import pkgutil
-import re
 import shlex
 import sys
 import threading
@@ -364,12 +363,14 @@ async def test_bricks_that_are_called_reach_no_file_of_the_service_and_keep_what
 
 def test_a_setting_that_names_a_file_or_a_program_is_marked_in_its_brick() -> None:
     """Without the mark whoever calls the brick as a tool would choose a file of the service, or what it starts."""
-    ours = re.compile(r"path|file|folder|dir|executable|binary|driver|program|profile|endpoint|key$|command")
-    allowed = {("csv", "key"), ("jsonlines", "key"), ("sqlite", "key"), ("parquet", "key")}
+    ours = {
+        "path", "file", "folder", "dir", "directory", "executable", "binary", "driver", "program", "profile",
+        "endpoint", "command", "arguments",
+    }  # fmt: skip
     for name, brick in BRICKS.items():
         marked = {*brick.files, *brick.private}
         assert marked <= brick.Config.model_fields.keys()
-        found = {field for field in brick.Config.model_fields if ours.search(field) and (name, field) not in allowed}
+        found = {field for field in brick.Config.model_fields if ours & {*field.split("_")}}
         assert found <= marked, f"{name}: say whether {found - marked} belong to Brick.files or Brick.private"
 
 

@@ -23,6 +23,7 @@ from toolcrib.settings import Settings
 if TYPE_CHECKING:
     from toolcrib.adapters.http import HttpCaller
     from toolcrib.adapters.runners.bundle import BundleRunner
+    from toolcrib.adapters.runners.command import CommandRunner
     from toolcrib.adapters.runners.unpacking import BundleCache
     from toolcrib.stacking.brick import AnyBrick
 
@@ -75,6 +76,7 @@ class Binder:
             case "service_url":
                 return bound_tool(spec, self._service, credentials)
             case "command":
+                self._commands.check(spec)
                 return bound_tool(spec, self._commands, credentials)
             case "mcp":
                 return bound_tool(spec, self._mcp, credentials)
@@ -120,7 +122,7 @@ class Binder:
         return fenced_tool(placed_tool(tool, self._browsers) if brick.spec.tool_type == "browser" else tool, self._rules)
 
     @cached_property
-    def _commands(self) -> BoundRunner:
+    def _commands(self) -> CommandRunner:
         from toolcrib.adapters.runners.command import CommandRunner
 
         settings = self._settings

@@ -9,7 +9,7 @@ from toolcrib.core.errors import DeniedError, ToolcribError, ToolValidationError
 from toolcrib.core.spec import ToolSpec
 from toolcrib.core.tool import Tool
 from toolcrib.settings import Settings
-from toolcrib.stacking.brick import AnyBrick, Secrets
+from toolcrib.stacking.brick import AnyBrick
 from toolcrib.stacking.brick_tools import Place, brick_tool, tool_spec
 from toolcrib.stacking.installed import InstalledBricks
 from toolcrib.stacking.tool_bricks import tool_brick
@@ -62,21 +62,24 @@ class KnownBricks(Mapping[str, type[AnyBrick]]):
         from toolcrib.toolsets.scraping import shipped_bricks
 
         self._own = InstalledBricks(shipped_bricks(settings.chromium))
+        self._secrets = settings.secrets
         self._kept = kept
         self._bound = bound
 
     def __getitem__(self, name: str) -> type[AnyBrick]:
         spec = self._kept(name)
-        if spec is None or self._bound is None:
-            return self._own[name]
-        shipped = spec.binding.shipped
-        if spec.binding and not (shipped and shipped in self._own):
+        return self._own[name] if spec is None else self.of(spec)
+
+    def of(self, spec: ToolSpec) -> type[AnyBrick]:
+        """The brick for a kept tool; ToolValidationError if there is none."""
+        name, shipped = spec.name, spec.binding.shipped
+        if spec.binding and not shipped and self._bound is not None:
             return tool_brick(self._bound(name))
         brick = self._own.get(shipped or name)
         if brick is None:
             raise ToolValidationError(
-                f"{name!r} is in the catalogue, but there is no brick for it here (no_brick); say how it runs in its "
-                "metadata, as {'binding': {'command': ...}}, or choose another tool"
+                f"there is no brick for {name!r} here (no_brick); let its metadata say how it runs, such as "
+                '{"binding": {"command": "..."}}, or take another tool'
             )
         return brick if brick.spec.name == name else type(brick.__name__, (brick,), {"spec": spec})
 
@@ -90,13 +93,10 @@ class KnownBricks(Mapping[str, type[AnyBrick]]):
         return name in self._own or (isinstance(name, str) and self._kept(name) is not None)
 
 
-def lacking(spec: ToolSpec, bricks: Mapping[str, type[AnyBrick]], secrets: Secrets) -> tuple[str, ...]:
-    """What stands in the way of running a tool as a step here: a brick, a package, a key. Empty if nothing does."""
-    try:
-        if spec.name not in bricks:
-            return (f"{spec.name!r} has no brick here",)
-        brick = bricks[spec.name]
-        return tuple(str(error) for error in brick(brick.example, secrets=secrets).missing())
-    except ToolcribError as error:
-        return (str(error),)
-
+    def lacks(self, spec: ToolSpec) -> tuple[str, ...]:
+        """What stands in the way of a kept tool as a step here: a brick, a package, a key. Empty if nothing does."""
+        try:
+            brick = self.of(spec)
+            return tuple(str(error) for error in brick(brick.example, secrets=self._secrets).missing())
+        except ToolcribError as error:
+            return (str(error),)

@@ -76,7 +76,7 @@ def check_bricks(
     return PipelineReport(name, tuple(brick.spec.name for brick in bricks), stack, joints, tuple(errors))
 
 
-def stands_in(substitute: AnyBrick, brick: AnyBrick) -> bool:
+def stands_in(substitute: AnyBrick | type[AnyBrick], brick: AnyBrick | type[AnyBrick]) -> bool:
     """Whether the one can do the other's work: it takes as much and gives nothing else."""
     return issubclass(brick.takes, substitute.takes) and issubclass(substitute.gives, brick.gives)
 

@@ -57,6 +57,10 @@ class CommandRunner(BoundRunner):
             said = await _run(spec.name, words, environ, json.dumps(arguments).encode())
         return _result(spec.name, said)
 
+    def check(self, spec: ToolSpec) -> None:
+        """Raises DeniedError if the tool's command may not be started, ToolFailedError if it cannot be."""
+        self._words(spec)
+
     def _words(self, spec: ToolSpec) -> list[str]:
         command = spec.binding.command
         if command not in self.commands:
