@@ -75,7 +75,10 @@ def test_what_can_run_here_comes_first_and_then_the_best_of_the_others(
     specs: list[ToolSpec], wanted: tuple[str, ...], strict: bool, limit: int, absent: set[str]
 ) -> None:
     found = plan(specs, wanted, limit=limit, strict=strict, lacks=lambda spec: ["x"] if spec.name in absent else [])
-    ranked = sorted(brute_force(specs, wanted, strict), key=lambda tools: not absent.isdisjoint(tools))
+    ranked = sorted(
+        brute_force(specs, wanted, strict),
+        key=lambda tools: (not absent.isdisjoint(tools), len(tools), len(absent.intersection(tools))),
+    )
     assert [list(stack.names) for stack in found] == ranked[:limit]
     assert [stack.runnable for stack in found] == [absent.isdisjoint(tools) for tools in ranked[:limit]]
 
@@ -147,11 +150,11 @@ def test_a_stack_tells_its_reasons() -> None:
 def test_a_stack_says_what_is_missing_to_run_it_here() -> None:
     lacks = {"chrome": ["chrome is not installed"], "soup": ["soup has no brick here"]}
     found = plan(SMALL, ["js", "html"], lacks=lambda spec: lacks.get(spec.name, ()))
-    assert names(found) == [("api", "tree"), ("chrome", "soup"), ("api", "soup")]
+    assert names(found) == [("api", "tree"), ("api", "soup"), ("chrome", "soup")]
     assert [stack.runnable for stack in found] == [True, False, False]
     assert found[0].missing == ()
-    assert found[1].missing == ("chrome is not installed", "soup has no brick here")
-    assert found[1].reasons[-2:] == (
+    assert found[2].missing == ("chrome is not installed", "soup has no brick here")
+    assert found[2].reasons[-2:] == (
         "cannot run here: chrome is not installed",
         "cannot run here: soup has no brick here",
     )

@@ -1,9 +1,10 @@
 """From wanted capabilities to the stacks that have them.
 
 A stack is a set of tools of which every pair is compatible, which together have every wanted capability, and of which
-none could be left out. Stacks that can run here come first. The best stack has the fewest tools; among those, the fewest keys to configure; then the fewest
-pairs that merely do not exclude each other, because a declared "accepts" is worth more than silence; then it comes
-first in the alphabet, looking at the capabilities in the order they were asked for. The search is exact.
+none could be left out. Stacks that can run here come first. Among them, as among the others, the best has the fewest
+tools; then the fewest that cannot run here; then the fewest keys to configure; then the fewest pairs that merely do not
+exclude each other, because a declared "accepts" is worth more than silence; then it comes first in the alphabet,
+looking at the capabilities in the order they were asked for. The search is exact.
 
 What can run here the planner is told: ``lacks`` says of a tool what stands in the way, a sentence each.
 """
@@ -151,10 +152,11 @@ class Planner:
         offering = {name: spec for capability in asked for name, spec in self._offering[capability].items()}
         everybody = [offering[name] for name in sorted(offering)]
         able = [spec for spec in everybody if not self._lacks(spec)]
+        unable = {spec.name for spec in everybody} - {spec.name for spec in able}
         found = search(Candidates(able, asked, strict=strict), limit) if _cover(able, asked) else []
-        if len(found) < limit and len(able) < len(everybody):
-            # Of the stacks of all tools, those are among the first that were found already, and so many more are asked.
-            ranked = search(Candidates(everybody, asked, strict=strict), limit + len(found))
+        if len(found) < limit and unable:
+            # All that can run here were found, and come again among the others: so many more are asked for.
+            ranked = search(Candidates(everybody, asked, strict=strict, unable=unable), limit + len(found))
             found += [tools for tools in ranked if any(map(self._lacks, tools))][: limit - len(found)]
         return [self._stack(tools, asked, strict) for tools in found]
 

@@ -73,7 +73,8 @@ def add(
     specs = _samples(invoked) if samples else _read(invoked, file)
     with invoked.catalogue() as catalogue:
         known = {spec.name for spec in specs if spec.name in catalogue}
-        entries = catalogue.publish_many(specs, replace=replace, force=force)
+        # Samples of a release before had no parameters: nobody can have called them.
+        entries = catalogue.publish_many(specs, replace=replace, force=force or samples)
     tell_emptied(invoked, entries)
     if invoked.as_json:
         print_json([invoked.record(entry) for entry in entries])

@@ -45,7 +45,7 @@ class Wishes:
         }
 
 
-def write_pipeline(stack: Stack, bricks: Bricks, wishes: Wishes, *, replace: bool) -> bool:
+def write_pipeline(stack: Stack, bricks: Bricks, wishes: Wishes, *, replace: bool) -> None:
     """Write the stack to the file that is wished for, as its name says: JSON, or TOML with all settings explained."""
     from toolcrib.core.errors import ToolValidationError
     from toolcrib.stacking.drafting import as_json_text, as_toml
@@ -60,7 +60,6 @@ def write_pipeline(stack: Stack, bricks: Bricks, wishes: Wishes, *, replace: boo
             file.write(text)
     except FileExistsError:
         raise ToolValidationError(f"{wishes.file!r} exists already; name another file, or pass --replace") from None
-    return True
 
 
 def _pair(text: str) -> tuple[str, str]:

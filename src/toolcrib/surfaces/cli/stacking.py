@@ -100,7 +100,10 @@ def plan(
     wishes = Wishes.parse(write, start or (), rows, select or (), follow, output)
     with invoked.system() as system:
         found = Planner(system.catalogue, lacks=system.bricks.lacks).plan(capabilities, limit=limit, strict=strict)
-        written = write_pipeline(found[0], system.bricks, wishes, replace=replace) if found and write else None
+        written = bool(found) and bool(write)
+        if written:
+            best = min(found, key=lambda stack: len(stack.lacks))
+            write_pipeline(best, system.bricks, wishes, replace=replace)
     if invoked.wants_json:
         told = {"wanted": found.wanted, "stacks": list(map(_stack, found)), "nearest": _nearest(found.nearest)}
         print_json(told | ({"written": write} if written else {}))
