@@ -11,7 +11,7 @@ from toolcrib.core.tool import Tool
 from toolcrib.settings import Settings
 from toolcrib.stacking.brick import AnyBrick
 from toolcrib.stacking.brick_tools import Place, brick_tool, tool_spec
-from toolcrib.stacking.installed import InstalledBricks
+from toolcrib.stacking.installed import InstalledBricks, no_brick
 from toolcrib.stacking.tool_bricks import tool_brick
 
 
@@ -77,10 +77,7 @@ class KnownBricks(Mapping[str, type[AnyBrick]]):
             return tool_brick(self._bound(name))
         brick = self._own.get(shipped or name)
         if brick is None:
-            raise ToolValidationError(
-                f"there is no brick for {name!r} here (no_brick); let its metadata say how it runs, such as "
-                '{"binding": {"command": "..."}}, or take another tool'
-            )
+            raise ToolValidationError(no_brick(name))
         return brick if brick.spec.name == name else type(brick.__name__, (brick,), {"spec": spec})
 
     def __iter__(self) -> Iterator[str]:
@@ -96,7 +93,6 @@ class KnownBricks(Mapping[str, type[AnyBrick]]):
     def lacks(self, spec: ToolSpec) -> tuple[str, ...]:
         """What stands in the way of a kept tool as a step here: a brick, a package, a key. Empty if nothing does."""
         try:
-            brick = self.of(spec)
-            return tuple(str(error) for error in brick(brick.example, secrets=self._secrets).missing())
+            return self.of(spec).lacks(self._secrets)
         except ToolcribError as error:
             return (str(error),)

@@ -84,6 +84,14 @@ class Brick(ABC, Generic[In, Out]):
         except ValidationError as error:
             raise explain(error, {"name": self.spec.name}, "brick") from None
 
+    @classmethod
+    def lacks(cls, secrets: Secrets | None = None) -> tuple[str, ...]:
+        """What must be had before it can run here with the settings to begin with, a sentence each."""
+        try:
+            return tuple(str(error) for error in cls(cls.example, secrets=secrets).missing())
+        except ToolcribError as error:
+            return (str(error),)
+
     def missing(self) -> list[ToolcribError]:
         """What this brick needs before it can run: packages, then keys."""
         errors: list[ToolcribError] = []

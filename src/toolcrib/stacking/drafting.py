@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.core.errors import IncompatibleError, ToolNotFoundError
@@ -12,15 +11,12 @@ from toolcrib.core.spec import ToolSpec
 from toolcrib.stacking.brick import AnyBrick
 from toolcrib.stacking.checking import stands_in
 from toolcrib.stacking.definition import PipelineDefinition
-from toolcrib.stacking.installed import GROUP, InstalledBricks
+from toolcrib.stacking.installed import all_bricks, no_brick
 from toolcrib.stacking.items import Item, Request
 from toolcrib.stacking.pipeline import Bricks, Pipeline
 
 if TYPE_CHECKING:
     from toolcrib.stacking.planner import Stack
-
-_SHIPPED = EntryPoint("shipped", "toolcrib.toolsets.scraping:BRICKS", GROUP)
-"""Those that come along are found as those of any other package are: by a reference, when they are first needed."""
 
 
 def drafted(
@@ -32,7 +28,7 @@ def drafted(
     **settings: Any,
 ) -> Pipeline:
     """The stack as a pipeline; see ``Stack.pipeline``."""
-    known = InstalledBricks(_SHIPPED.load()) if bricks is None else bricks
+    known = all_bricks() if bricks is None else bricks
     unknown = next((name for name in config if name not in stack.names), None)
     if unknown is not None:
         raise ToolNotFoundError(unknown, stack.names)
@@ -73,7 +69,7 @@ def _ordered(tools: Sequence[ToolSpec], bricks: Bricks) -> tuple[list[str], list
 
 def _brick(name: str, bricks: Bricks) -> type[AnyBrick]:
     if name not in bricks:
-        raise IncompatibleError(f"there is no brick for {name!r} here (no_brick), so it can be no step of a pipeline")
+        raise IncompatibleError(no_brick(name))
     return bricks[name]
 
 
