@@ -355,7 +355,8 @@ def test_how_a_tool_runs_stands_in_its_metadata_and_comes_back(registry: ToolReg
     assert found is not None
     assert found.metadata == registry.list_tools()[0].metadata == said
     spec = found.to_spec()
-    assert (spec.binding.service_url, spec.metadata) == ("https://host/clean", {"brick": said["brick"], "team": "prices"})
+    assert spec.binding.service_url == "https://host/clean"
+    assert spec.metadata == {"brick": said["brick"], "team": "prices"}
     registry.list_tools()[0].metadata["team"] = "changed"
     assert registry.list_tools()[0].metadata == said
 

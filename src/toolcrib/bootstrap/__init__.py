@@ -14,8 +14,8 @@ from toolcrib.bootstrap.stores import close_data_folder, open_audit, open_blobs,
 from toolcrib.bootstrap.system import System, open_catalogue, open_system, rotate_seal
 
 __all__ = [
-    "System", "address_rules", "close_data_folder", "known_names", "make_folder", "new_key",
-    "open_audit", "open_blobs", "open_catalogue", "open_outbox", "open_policy", "open_sandbox", "open_seal", "open_store",
+    "System", "address_rules", "close_data_folder", "known_names", "make_folder", "new_key", "open_audit",
+    "open_blobs", "open_catalogue", "open_outbox", "open_policy", "open_sandbox", "open_seal", "open_store",
     "open_system", "open_tokens", "plugin_folders", "replacing", "rotate_seal", "sample_specs", "seed_samples",
     "try_writing",
 ]  # fmt: skip

@@ -119,7 +119,9 @@ class Binder:
         if not spec.parameters.get("properties"):
             spec = spec.with_changes(parameters=own.spec.parameters)
         tool = described_tool(own, spec, isolate=False)
-        return fenced_tool(placed_tool(tool, self._browsers) if brick.spec.tool_type == "browser" else tool, self._rules)
+        if brick.spec.tool_type == "browser":
+            tool = placed_tool(tool, self._browsers)
+        return fenced_tool(tool, self._rules)
 
     @cached_property
     def _commands(self) -> CommandRunner:

@@ -89,7 +89,6 @@ class KnownBricks(Mapping[str, type[AnyBrick]]):
     def __contains__(self, name: object) -> bool:
         return name in self._own or (isinstance(name, str) and self._kept(name) is not None)
 
-
     def lacks(self, spec: ToolSpec) -> tuple[str, ...]:
         """What stands in the way of a kept tool as a step here: a brick, a package, a key. Empty if nothing does."""
         try:

@@ -189,7 +189,8 @@ def _given(method: str, **words: _Given | None) -> _Given:
     """The one argument that was given, of the words for it; TypeError as Python raises it, if it is none or several."""
     given = [value for value in words.values() if value is not None]
     if len(given) != 1:
-        raise TypeError(f"{method}() takes {' or '.join(map(repr, words))}, {'not both' if given else 'which is missing'}")
+        told = "not both" if given else "which is missing"
+        raise TypeError(f"{method}() takes {' or '.join(map(repr, words))}, {told}")
     return given[0]
 
 

@@ -89,4 +89,3 @@ def _parameters(brick: type[AnyBrick]) -> dict[str, Any]:
 def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Without the title, which only says the name again."""
     return {key: value for key, value in schema.items() if key != "title"}
-

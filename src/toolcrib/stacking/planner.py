@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 Lacks = Callable[[ToolSpec], Sequence[str]]
 """What stands in the way of running a tool here: a package, a key, a brick. Empty if nothing does."""
 
-_EMPTY = (
-    "there are no tools to plan with; 'tools add -f FILE' adds a tool, 'tools add --samples' those that come along"
-)
+_EMPTY = "there are no tools to plan with; 'tools add -f FILE' adds a tool, 'tools add --samples' those that come along"
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,9 +34,10 @@ class ToolBrick(Brick[Any, Any]):
         taken = named_arguments(self.spec.parameters) if self.spec.parameters.get("properties") else None
         known = given if taken is None else {name: value for name, value in given.items() if name in taken}
         answer = await self.tool.execute(known, context=NO_CONTEXT)
-        request = item if isinstance(item, Request) else getattr(item, "request", None)
-        for link in links_in(answer) if isinstance(request, Request) else ():
-            context.follow(request.follow(link, item.url if isinstance(item, Page) else ""))
+        request = item.request if isinstance(item, Page) else item
+        if isinstance(request, Request):
+            for link in links_in(answer):
+                context.follow(request.follow(link, item.url if isinstance(item, Page) else ""))
         return list(items_in(self.gives, answer, item, self.spec.name))
 
 

@@ -70,7 +70,7 @@ async def test_what_goes_wrong_is_told(tmp_path: Path, code: str, said: str) -> 
 
 async def test_at_the_deadline_it_is_killed_with_all_that_it_started(tmp_path: Path) -> None:
     child = f"{tmp_path}/child-of-a-command.py"
-    Path(child).write_text("import time\ntime.sleep(600)")
+    Path(child).write_text("import time\ntime.sleep(600)", encoding="utf-8")
     code = (
         "import subprocess, sys, time\n"
         f"subprocess.Popen([sys.executable, {child!r}], start_new_session=True)\ntime.sleep(600)"

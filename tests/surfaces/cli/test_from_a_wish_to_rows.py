@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.support.website import serve_site
-from tests.surfaces.cli.conftest import Answer, Cli, one_sentence
+from tests.surfaces.cli.conftest import BIN, Answer, Cli, one_sentence
 from tests.surfaces.cli.test_program import terminal
 
 from toolcrib.toolsets.scraping.practice import Site
@@ -75,7 +75,7 @@ def test_a_toml_file_tells_what_else_can_be_set(filled: Cli):
     assert "# config.timeout = 30.0  # seconds for a whole answer" in text
     assert '# config.rows = ""  # selects the elements' in text
     assert tomllib.loads(text)["start"] == ["https://a.example/?q=\"'\\"]
-    uncommented = "\n".join(line.removeprefix("# ") if line.startswith("# config.") else line for line in text.split("\n"))
+    uncommented = text.replace("\n# config.", "\nconfig.")
     steps = tomllib.loads(uncommented)["steps"]
     assert steps[0]["config"]["timeout"] == 30.0
     Path("all.toml").write_text(uncommented, encoding="utf-8")
@@ -135,7 +135,7 @@ def test_an_entry_of_another_mode_than_its_brick_is_refused(filled: Cli):
     assert filled("tools", "add", "-f", "httpx.json").status == 0
     Path("p.json").write_text(json.dumps([{"tool": "httpx"}]), encoding="utf-8")
     said = filled("pipeline", "check", "p.json").json["problems"]
-    assert said == ["the catalogue says that 'httpx' is sync, but its brick is async (execution_mode); correct its entry"]
+    assert "'httpx' is sync, but its brick is async (execution_mode)" in said[0]
 
 
 def test_what_cannot_run_here_comes_last_and_says_why(brain: Cli):
@@ -153,9 +153,8 @@ def test_what_cannot_run_here_comes_last_and_says_why(brain: Cli):
     assert any(reason.startswith("cannot run here: ") for reason in stacks[1]["reasons"])
 
 
-def test_a_terminal_is_told_what_to_do_next(filled: Cli, home: Path):
-    from tests.surfaces.cli.conftest import BIN
-
+@pytest.mark.usefixtures("filled")
+def test_a_terminal_is_told_what_to_do_next():
     status, shown = terminal(BIN / "brain", "tools", "plan", "http_requests", "--limit", "1", "--write", "a.toml")
     assert status == 0
     assert "Wrote a.toml; run it with: brain pipeline run a.toml" in shown
@@ -180,7 +179,8 @@ def test_an_entry_of_ones_own_is_a_step_and_a_tool(filled: Cli, site: Site, monk
     kept = json.loads(Path(".thebrain/config/tools.json").read_bytes())[-1]
     assert kept["metadata"] == entry["metadata"]
     plan = ("tools", "plan", "http_requests", "html_parsing", "bargains", "--write", "cheap.toml")
-    look = ("--start", f"{site.url}/books/1", "--rows", "article.book", "--select", "title=h3 a", "--select", "price=.price")
+    rows = ("--rows", "article.book", "--select", "title=h3 a", "--select", "price=.price")
+    look = ("--start", f"{site.url}/books/1", *rows)
     refused = filled(*plan, *look)
     assert refused.status == 5
     assert "list it in TOOLCRIB_TOOL_COMMANDS, word for word" in one_sentence(refused, "brain")

@@ -12,7 +12,7 @@ from toolcrib.toolsets.scraping.practice import Site
 
 
 def stack(*names: str) -> Stack:
-    return Stack(tuple(scraping_specs()[name] for name in names), {name: () for name in names})
+    return Stack(tuple(scraping_specs()[name] for name in names), dict.fromkeys(names, ()))
 
 
 def row(*names: str) -> list[str]:

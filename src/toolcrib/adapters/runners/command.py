@@ -65,7 +65,7 @@ class CommandRunner(BoundRunner):
         command = spec.binding.command
         if command not in self.commands:
             raise DeniedError(
-                f"{spec.name!r} may not start the command {command!r}; list it in TOOLCRIB_TOOL_COMMANDS, word for word",
+                f"{spec.name!r} may not start {command!r}; list that command in TOOLCRIB_TOOL_COMMANDS, word for word",
                 rule="tool_commands",
             )
         try:

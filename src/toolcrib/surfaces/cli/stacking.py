@@ -64,7 +64,7 @@ def compatible(
     print_tools(invoked, entries)
 
 
-def plan(
+def plan(  # noqa: PLR0913, PLR0917 - one argument an option
     ctx: typer.Context,
     capabilities: Annotated[
         list[str],

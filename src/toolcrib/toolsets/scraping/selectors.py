@@ -11,9 +11,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 from urllib.parse import urljoin
 
 from pydantic import Field
@@ -59,7 +59,7 @@ class ParserBrick(Brick[Page, Record], Generic[Node]):
     """Reads records from pages by selectors. A record of which no field was found is left out."""
 
     Config: ClassVar[type[BrickConfig]] = ParserConfig
-    example = {"selectors": {"title": "title"}}
+    example: ClassVar[Mapping[str, Any]] = {"selectors": {"title": "title"}}
     takes = Page
     gives = Record
 
