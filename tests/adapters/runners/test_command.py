@@ -98,7 +98,7 @@ async def test_it_sees_the_keys_that_it_asks_for_and_nothing_else_of_ours(tmp_pa
 @pytest.mark.parametrize(
     ("command", "listed", "kind", "said"),
     [
-        ("echo {}", False, DeniedError, "list it in TOOLCRIB_TOOL_COMMANDS, word for word"),
+        ("echo {}", False, DeniedError, "list that command in TOOLCRIB_TOOL_COMMANDS, word for word"),
         ("no-such-program-anywhere x", True, ToolFailedError, "there is no program 'no-such-program-anywhere'"),
         ("echo 'x", True, ToolFailedError, "cannot be read: No closing quotation"),
     ],

@@ -53,6 +53,7 @@ def test_a_wish_becomes_a_file_and_the_file_rows(filled: Cli, site: Site, file: 
     planned = filled("tools", "plan", *WISH, "--write", file, "--start", f"{site.url}/books/1", *LOOK)
     assert (planned.status, planned.err) == (0, "")
     assert planned.json["written"] == file
+    assert "jsonlines" in planned.json["pipeline"]
     assert planned.json["stacks"][0]["runnable"] is True
     assert filled("pipeline", "check", file).json["ok"] is True
     run = filled("pipeline", "run", file)
@@ -61,7 +62,7 @@ def test_a_wish_becomes_a_file_and_the_file_rows(filled: Cli, site: Site, file: 
 
 
 def test_without_more_words_the_file_has_settings_to_begin_with(filled: Cli, site: Site):
-    assert filled("tools", "plan", *WISH, "--write", "books.toml").status == 0
+    assert filled("tools", "plan", *WISH, "--write", "books.toml", "--select", "title=title").status == 0
     nowhere = filled("pipeline", "run", "books.toml")
     assert nowhere.status == 4
     assert "has no address to begin with; give 'start' in its file" in one_sentence(nowhere, "brain")
@@ -70,7 +71,18 @@ def test_without_more_words_the_file_has_settings_to_begin_with(filled: Cli, sit
 
 
 def test_a_toml_file_tells_what_else_can_be_set(filled: Cli):
-    filled("tools", "plan", *WISH, "--write", "books.toml", "--start", "https://a.example/?q=\"'\\", "--strict")
+    filled(
+        "tools",
+        "plan",
+        *WISH,
+        "--write",
+        "books.toml",
+        "--start",
+        "https://a.example/?q=\"'\\",
+        "--strict",
+        "--select",
+        "a=b",
+    )
     text = Path("books.toml").read_text(encoding="utf-8")
     assert "# config.timeout = 30.0  # seconds for a whole answer" in text
     assert '# config.rows = ""  # selects the elements' in text
@@ -88,7 +100,7 @@ def test_a_toml_file_tells_what_else_can_be_set(filled: Cli):
         (("html_parsing", "--write", "x.json"), 1, "want a capability too of a tool that fetches"),
         (("http_requests", "--write", "x.yaml"), 2, "ends in .json or .toml, unlike 'x.yaml'"),
         (("http_requests", "--write", "there.json"), 4, "'there.json' exists already; name another file, or pass --re"),
-        (("http_requests", "--write", "x.json", "--rows", "a"), 2, "has a setting 'rows'"),
+        (("http_requests", "--write", "x.json", "--rows", "a"), 4, "has a setting 'rows'"),
         (("http_requests", "html_parsing", "--write", "x.json", "--select", "a"), 2, "--select is FIELD=SELECTOR"),
         (("http_requests", "--rows", "a"), 2, "belong to --write FILE"),
         (("http_requests", "--write", "no-folder/x.json"), 6, "no such file or directory"),
@@ -157,7 +169,7 @@ def test_what_cannot_run_here_comes_last_and_says_why(brain: Cli):
 def test_a_terminal_is_told_what_to_do_next():
     status, shown = terminal(BIN / "brain", "tools", "plan", "http_requests", "--limit", "1", "--write", "a.toml")
     assert status == 0
-    assert "Wrote a.toml; run it with: brain pipeline run a.toml" in shown
+    assert "to a.toml; run it with: brain pipeline run a.toml" in " ".join(shown.split())
 
 
 CHEAP = """
@@ -183,7 +195,7 @@ def test_an_entry_of_ones_own_is_a_step_and_a_tool(filled: Cli, site: Site, monk
     look = ("--start", f"{site.url}/books/1", *rows)
     refused = filled(*plan, *look)
     assert refused.status == 5
-    assert "list it in TOOLCRIB_TOOL_COMMANDS, word for word" in one_sentence(refused, "brain")
+    assert "list that command in TOOLCRIB_TOOL_COMMANDS, word for word" in one_sentence(refused, "brain")
     monkeypatch.setenv("TOOLCRIB_TOOL_COMMANDS", command)
     assert filled(*plan, *look).status == 0
     run = filled("pipeline", "run", "cheap.toml", "-o", "-")

@@ -98,11 +98,18 @@ def _read(invoked: Invocation, file: str) -> list[ToolSpec]:
 
 
 def _samples(invoked: Invocation) -> list[ToolSpec]:
-    """The tools that come with Toolcrib; The Brain's file has no place for the parameters of the browser tools."""
+    """The tools that come with Toolcrib. The Brain's file gets the scraping tools, in the words that it has."""
     from toolcrib.bootstrap import sample_specs
+    from toolcrib.formats.toolmetadata import ToolMetadata
     from toolcrib.toolsets.scraping.specs import scraping_specs
 
-    return list(scraping_specs().values()) if invoked.speaks_brain else sample_specs()
+    if not invoked.speaks_brain:
+        return sample_specs()
+    known = ToolMetadata.model_fields.keys()
+    return [
+        ToolMetadata.parse({field: value for field, value in spec.to_dict().items() if field in known}).to_spec()
+        for spec in scraping_specs().values()
+    ]
 
 
 def list_tools(

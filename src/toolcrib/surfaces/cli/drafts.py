@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from toolcrib.core.errors import InvalidArgumentsError, ToolcribError, ToolValidationError
+
 if TYPE_CHECKING:
-    from toolcrib.stacking import Stack
+    from toolcrib.stacking import Pipeline, Stack
     from toolcrib.stacking.pipeline import Bricks
+
+LOOKED_AT = 50
+"""So many of the best stacks are looked at for one that makes a pipeline: some fit, and have nothing that fetches."""
 
 
 @dataclass(frozen=True)
@@ -38,28 +43,41 @@ class Wishes:
         known = {name: bricks[name].Config.model_fields.keys() for name in stack.names if name in bricks}
         lost = next((wish for wish in self.settings if not any(wish in fields for fields in known.values())), None)
         if lost is not None:
-            raise typer.BadParameter(f"no tool of {' + '.join(stack.names)} has a setting {lost!r}")
+            raise InvalidArgumentsError(f"no tool of {' + '.join(stack.names)} has a setting {lost!r}")
         return {
             name: {wish: value for wish, value in self.settings.items() if wish in fields}
             for name, fields in known.items()
         }
 
 
-def write_pipeline(stack: Stack, bricks: Bricks, wishes: Wishes, *, replace: bool) -> None:
-    """Write the stack to the file that is wished for, as its name says: JSON, or TOML with all settings explained."""
-    from toolcrib.core.errors import ToolValidationError
+def write_pipeline(stacks: Sequence[Stack], bricks: Bricks, wishes: Wishes, *, replace: bool) -> Stack:
+    """Write the first stack that makes a pipeline with these settings, those first that lack the fewest tools here.
+
+    The file is JSON, or TOML with all settings explained, as its name says. If there is none, the first complaint.
+    """
     from toolcrib.stacking.drafting import as_json_text, as_toml
 
     path = Path(wishes.file)
     if path.suffix.lower() not in (".json", ".toml"):
         raise typer.BadParameter(f"a pipeline's file ends in .json or .toml, unlike {wishes.file!r}")
-    pipeline = stack.pipeline(start=wishes.start, config=wishes.config(stack, bricks), bricks=bricks)
+    chosen, pipeline = _first_that_fits(stacks, bricks, wishes)
     text = as_toml(pipeline, bricks) if path.suffix.lower() == ".toml" else as_json_text(pipeline)
     try:
         with path.open("w" if replace else "x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
         raise ToolValidationError(f"{wishes.file!r} exists already; name another file, or pass --replace") from None
+    return chosen
+
+
+def _first_that_fits(stacks: Sequence[Stack], bricks: Bricks, wishes: Wishes) -> tuple[Stack, Pipeline]:
+    complaints: list[ToolcribError] = []
+    for stack in sorted(stacks, key=lambda stack: len(stack.lacks)):
+        try:
+            return stack, stack.pipeline(start=wishes.start, config=wishes.config(stack, bricks), bricks=bricks)
+        except ToolcribError as error:
+            complaints.append(error)
+    raise complaints[0]
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -73,7 +73,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument an option
     limit: Annotated[int, typer.Option(min=1, help="At most so many stacks.")] = 5,
     strict: StrictOption = False,
     write: Annotated[
-        str, typer.Option(metavar="FILE", help="Write the best stack as a pipeline, in JSON or TOML.")
+        str, typer.Option(metavar="FILE", help="Write the best stack that makes a pipeline to it, in JSON or TOML.")
     ] = "",
     start: Annotated[
         list[str] | None, typer.Option(metavar="URL", help="Where the pipeline begins.", show_default=False)
@@ -91,31 +91,29 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument an option
 ) -> None:
     """Find the smallest stacks of compatible tools that can do all of it, those that can run here first.
 
-    Exits with 1 if there is none. With --write, the best one becomes a file for: pipeline run FILE.
+    Exits with 1 if there is none. With --write, one becomes a file for: pipeline run FILE.
     """
     from toolcrib.stacking import Planner
-    from toolcrib.surfaces.cli.drafts import Wishes, write_pipeline
+    from toolcrib.surfaces.cli.drafts import LOOKED_AT, Wishes, write_pipeline
 
     invoked = invocation(ctx, store, as_json)
     wishes = Wishes.parse(write, start or (), rows, select or (), follow, output)
     with invoked.system() as system:
-        found = Planner(system.catalogue, lacks=system.bricks.lacks).plan(capabilities, limit=limit, strict=strict)
-        written = bool(found) and bool(write)
-        if written:
-            best = min(found, key=lambda stack: len(stack.lacks))
-            write_pipeline(best, system.bricks, wishes, replace=replace)
+        planner, looked_at = Planner(system.catalogue, lacks=system.bricks.lacks), max(limit, LOOKED_AT if write else 0)
+        found = planner.plan(capabilities, limit=looked_at, strict=strict)
+        chosen = write_pipeline(found, system.bricks, wishes, replace=replace) if found and write else None
     if invoked.wants_json:
-        told = {"wanted": found.wanted, "stacks": list(map(_stack, found)), "nearest": _nearest(found.nearest)}
-        print_json(told | ({"written": write} if written else {}))
+        told = {"wanted": found.wanted, "stacks": list(map(_stack, found[:limit])), "nearest": _nearest(found.nearest)}
+        print_json(told | ({"written": write, "pipeline": chosen.names} if chosen else {}))
     else:
-        _print_plan(found)
-        if written:
-            print(f"Wrote {write}; run it with: {invoked.program} pipeline run {write}")
+        _print_plan(found, limit)
+        if chosen:
+            print(f"Wrote {' + '.join(chosen.names)} to {write}; run it with: {invoked.program} pipeline run {write}")
     raise typer.Exit(0 if found else Exit.NO)
 
 
-def _print_plan(found: Plan) -> None:
-    for number, stack in enumerate(found, 1):
+def _print_plan(found: Plan, limit: int) -> None:
+    for number, stack in enumerate(found[:limit], 1):
         print(f"{number}. {' + '.join(stack.names)}{'' if stack.runnable else '  (cannot run here yet)'}")
         for reason in stack.reasons:
             print(f"   {printable(reason)}")
