@@ -136,7 +136,7 @@ async def test_rows_go_through_a_tool_with_the_settings_of_the_step() -> None:
         return {"records": [{"word": row["word"] + mark} for row in records]}
 
     found = await rows("fetch", "read", ("louder", {"mark": "?"}), louder=entry(louder))
-    assert found == [{"word": "GET?"}, {"word": "https://site/u?"}]
+    assert sorted(row["word"] for row in found) == ["GET?", "https://site/u?"]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ async def test_a_tool_fetches_and_its_links_are_followed() -> None:
         return {"html": f"at {url.rpartition('/')[2]}", "follow": ["v"] if url.endswith("u") else []}
 
     found = await rows("fetching", "read", fetching=entry(fetching, "http_client"))
-    assert found == [{"word": "at"}, {"word": "u"}, {"word": "at"}, {"word": "v"}]
+    assert sorted(row["word"] for row in found) == ["at", "at", "u", "v"]
 
 
 async def test_a_status_that_a_tool_tells_is_a_failure_as_any_other() -> None:
