@@ -36,6 +36,7 @@ from toolcrib.core.errors import (
 )
 from toolcrib.core.result import ToolResult
 from toolcrib.settings import Settings
+from toolcrib.toolsets.scraping import BRICKS
 
 ANYTHING = {"type": "object", "additionalProperties": True}
 SHIPPED = "toolcrib.toolsets"
@@ -123,7 +124,7 @@ def test_nothing_below_toolcrib_can_be_named_but_shipped_tools(settings: Setting
 @pytest.mark.parametrize(
     "name",
     [
-        "os", "os.system", "toolcrib", "toolcrib.toolsets.scraping.rows", "append", "configure", "httpx", "csv",
+        "os", "os.system", "toolcrib", "toolcrib.toolsets.scraping.rows", "append", "configure", "scrapy ", "Csv",
         "standalone_tool", "goto()", "goto ", " goto", "GOTO", "__class__", "definitions", "../goto", "goto\n",
         f"{BEFORE}:", f"{BEFORE}:goto:goto", f"{BEFORE}:{BEFORE}:goto", f" {BEFORE}:goto", f"{BEFORE}.goto",
         f"{SHIPPED}.browser:goto", f"{SHIPPED}.browser.tools.navigation:goto", ":goto", "goto:", ":",
@@ -333,6 +334,46 @@ async def test_shipped_tools_reach_no_file_of_the_service(
     assert "of the service" not in json.dumps(result.to_dict(), default=str)
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("jsonlines", {"records": [{"a": 1}], "path": "{victim}"}),
+        ("jsonlines", {"records": [{"a": 1}], "path": "../../{name}"}),
+        ("csv", {"records": [{"a": 1}], "path": "../../{name}"}),
+        ("sqlite", {"records": [{"a": 1}], "path": "{victim}"}),
+        ("parquet", {"records": [{"a": 1}], "path": "{victim}"}),
+        ("proxy-list", {"url": "https://example.com", "file": "{victim}"}),
+        ("playwright", {"url": "https://example.com", "executable": "{victim}"}),
+        ("scraperapi", {"url": "https://example.com", "endpoint": "https://evil.example"}),
+        ("anticaptcha", {"html": "<p data-sitekey='x'>", "endpoint": "https://evil.example"}),
+        ("httpx", {"url": "https://example.com", "max_bytes": 10**15}),
+    ],
+)
+async def test_bricks_that_are_called_reach_no_file_of_the_service_and_keep_what_is_the_operators(
+    settings: Settings, victim: Path, name: str, arguments: dict[str, Any]
+) -> None:
+    aimed = json.loads(json.dumps(arguments).replace("{victim}", str(victim)).replace("{name}", victim.name))
+    with opened(settings) as catalogue:
+        catalogue.publish(spec(binding={"python": name}))
+        result = await called(catalogue, "harmless", aimed)
+    assert result.error_code in {"denied", "invalid_arguments"}, result
+    assert victim.read_text(encoding="utf-8") == CONTENT
+    assert "of the service" not in json.dumps(result.to_dict(), default=str)
+
+
+def test_a_setting_that_names_a_file_or_a_program_is_marked_in_its_brick() -> None:
+    """Without the mark whoever calls the brick as a tool would choose a file of the service, or what it starts."""
+    ours = {
+        "path", "file", "folder", "dir", "directory", "executable", "binary", "driver", "program", "profile",
+        "endpoint", "command", "arguments",
+    }  # fmt: skip
+    for name, brick in BRICKS.items():
+        marked = {*brick.files, *brick.private}
+        assert marked <= brick.Config.model_fields.keys()
+        found = {field for field in brick.Config.model_fields if ours & {*field.split("_")}}
+        assert found <= marked, f"{name}: say whether {found - marked} belong to Brick.files or Brick.private"
+
+
 # Commands and addresses
 
 
@@ -352,10 +393,12 @@ async def test_a_command_is_the_operators_word_for_word(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with opened(settings.with_changes("test", mcp_commands=[COMMAND])) as catalogue:
-        catalogue.publish(spec(binding={"mcp": target}))
-        result = await called(catalogue, "harmless", {})
-    assert result.error_code in {"denied", "invalid_tool"}, result
+    listed = settings.with_changes("test", mcp_commands=[COMMAND], tool_commands=[COMMAND])
+    with opened(listed) as catalogue:
+        for way in ("mcp", "command"):
+            catalogue.publish(spec(way, binding={way: target}))
+            result = await called(catalogue, way, {})
+            assert result.error_code in {"denied", "invalid_tool"}, result
     assert not (tmp_path / "owned").exists()
 
 
@@ -457,16 +500,25 @@ def test_no_door_of_the_service_leads_around(attacked: Attacked, victim: Path) -
     assert victim.read_text(encoding="utf-8") == CONTENT
 
 
-def test_the_brains_file_names_no_binding(tmp_path: Path, settings: Settings) -> None:
+@pytest.mark.parametrize(
+    "binding",
+    [{"python": f"{SHIPPED}.scraping.rows:append"}, {"command": "touch owned"}, {"mcp": "touch owned"}],
+    ids=lambda binding: next(iter(binding)),
+)
+async def test_an_entry_of_the_brains_file_runs_nothing_that_the_operator_does_not_list(
+    tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, binding: dict[str, str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "tools.json"
-    written = {
+    written: dict[str, Any] = {
         "name": "evil", "description": "d", "tool_type": "browser", "package_name": "p", "pip_install_command": "p",
-        "execution_mode": "sync", "capabilities": [], "binding": {"python": f"{SHIPPED}.scraping.rows:append"},
+        "execution_mode": "sync", "capabilities": [],
     }  # fmt: skip
-    path.write_text(json.dumps([written]))
+    path.write_text(json.dumps([written | {"binding": binding}]))
     brain = settings.with_changes("test", store=f"brain://{path}")
     with pytest.raises(ToolcribError, match="binding"):
         open_catalogue(settings=brain)
-    path.write_text("[]")
-    with opened(brain) as catalogue, pytest.raises(ToolValidationError, match="binding"):
-        catalogue.publish(ToolSpec.parse(written))
+    path.write_text(json.dumps([written | {"metadata": {"binding": binding}}]))
+    with opened(brain) as catalogue:
+        assert (await called(catalogue, "evil", {})).error_code == "denied"
+    assert not (tmp_path / "owned").exists()

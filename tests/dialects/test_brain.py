@@ -1,5 +1,6 @@
 """The Brain's registry: its schema to the letter, its file, its stacking rules, and twelve programs at once."""
 
+import inspect
 import json
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from tests.support.waiting import wait_until
 
 from toolcrib import ToolSpec
+from toolcrib.dialects import brain
 from toolcrib.dialects.brain import (
     StoreError,
     ToolExistsError,
@@ -78,8 +80,11 @@ def test_what_the_file_has_no_place_for_is_refused_and_not_dropped():
 
 def test_the_install_command_names_the_package():
     tool = metadata("beautifulsoup4")
-    assert tool.pip_install_command == "pip install {package_name}"
-    assert tool.install_command == "pip install beautifulsoup4"
+    assert tool.pip_install_command == tool.install_command == "pip install beautifulsoup4"
+    given = metadata("x", package_name="y", pip_install_command="pip install -U {package_name}[lxml]")
+    assert given.pip_install_command == "pip install -U y[lxml]"
+    schema = ToolMetadata.model_json_schema()
+    assert schema["properties"]["pip_install_command"]["default"] == "pip install {package_name}"
 
 
 @pytest.mark.parametrize(
@@ -164,7 +169,7 @@ def test_the_file_is_a_readable_list_of_metadata(registry: ToolRegistry):
     assert "développé" in text
     entry = json.loads(text)[0]
     assert entry == {"incompatible_with": []} | sample("playwright")
-    assert list(entry) == list(ToolMetadata.model_fields)
+    assert list(entry) == [field for field in ToolMetadata.model_fields if field != "metadata"]
 
 
 def test_a_file_written_by_hand_is_read(registry: ToolRegistry):
@@ -285,3 +290,86 @@ def test_compatible_tools_are_found_among_ten_thousand(tmp_path: Path):
     registry = ToolRegistry(path)
     assert len(registry) == 10_000
     assert len(registry.find_compatible_tools("tool-3", target_type="type-499")) == 20
+
+
+# To the letter
+
+
+def test_the_designs_second_words_for_arguments(stack: ToolRegistry):
+    added = stack.add_tool(tool_spec=sample("beautifulsoup4"))
+    assert stack.get_tool(tool_id="beautifulsoup4") == added
+    assert stack.check_compatibility(tool_ids=["playwright", "bs4"]) is True
+    assert stack.check_compatibility(tool_ids=["playwright", "selenium"]) is False
+    assert stack.explain_compatibility(tool_ids=["playwright", "bs4"]).verdicts[0].rule == "accepted"
+    found = stack.find_compatible_tools(tool_id="selenium", target_type="browser")
+    assert [tool.name for tool in found] == ["undetected"]
+    assert stack.remove_tool(tool_id="beautifulsoup4") is True
+
+
+def test_an_argument_is_given_once_in_one_of_its_words(stack: ToolRegistry):
+    wrong: Any = stack
+    with pytest.raises(TypeError, match=r"get_tool\(\) takes 'name' or 'tool_id', which is missing"):
+        wrong.get_tool()
+    with pytest.raises(TypeError, match="'names' or 'tool_ids', not both"):
+        wrong.check_compatibility(["bs4"], tool_ids=["bs4"])
+
+
+def test_the_functions_of_the_module_are_about_the_default_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert brain.add_tool(sample("playwright")) == brain.get_tool("playwright") == brain.get_tool(tool_id="playwright")
+    brain.add_tool(tool_spec=sample("beautifulsoup4"))
+    with pytest.raises(ToolExistsError):
+        brain.add_tool(sample("playwright"), replace=False)
+    assert [tool.name for tool in brain.list_tools()] == ["beautifulsoup4", "playwright"]
+    assert [tool.name for tool in brain.list_tools(tool_type="browser")] == ["playwright"]
+    assert [tool.name for tool in brain.get_tools_by_capability("html_parsing")] == ["beautifulsoup4"]
+    assert brain.check_compatibility(tool_ids=["playwright", "beautifulsoup4"]) is True
+    assert [tool.name for tool in brain.find_compatible_tools(tool_id="playwright")] == ["beautifulsoup4"]
+    assert brain.remove_tool("playwright") is True
+    assert brain.remove_tool(tool_id="playwright") is False
+    assert (tmp_path / ".thebrain/config/tools.json").exists()
+
+
+def test_a_file_of_no_bytes_is_reported_and_not_read_as_empty(registry: ToolRegistry):
+    registry.path.write_bytes(b"")
+    for question in (registry.list_tools, lambda: registry.get_tool("x"), lambda: registry.add_tool(metadata("y"))):
+        with pytest.raises(StoreError, match=r"tools\.json' is there but holds nothing"):
+            question()
+    assert registry.path.read_bytes() == b""
+
+
+def test_every_public_name_has_a_docstring():
+    public = [getattr(brain, name) for name in brain.__all__]
+    methods = [value for name, value in vars(ToolRegistry).items() if callable(value) and not name.startswith("_")]
+    assert len(methods) >= 8
+    undocumented = [thing for thing in (*public, *methods) if not inspect.getdoc(thing)]
+    assert undocumented == []
+
+
+def test_how_a_tool_runs_stands_in_its_metadata_and_comes_back(registry: ToolRegistry):
+    said = {"binding": {"service_url": "https://host/clean"}, "brick": {"takes": "Record"}, "team": "prices"}
+    registry.add_tool(metadata("x", metadata=said))
+    assert json.loads(registry.path.read_bytes())[0]["metadata"] == said
+    found = registry.get_tool("x")
+    assert found is not None
+    assert found.metadata == registry.list_tools()[0].metadata == said
+    spec = found.to_spec()
+    assert spec.binding.service_url == "https://host/clean"
+    assert spec.metadata == {"brick": said["brick"], "team": "prices"}
+    registry.list_tools()[0].metadata["team"] = "changed"
+    assert registry.list_tools()[0].metadata == said
+
+
+@pytest.mark.parametrize(
+    ("binding", "complaint"),
+    [
+        ({"comand": "x"}, "'binding.comand'|a field 'comand'"),
+        ({"service_url": "ftp://host"}, "'binding.service_url' of tool 'x'"),
+        ("x", "'binding' of tool 'x'"),
+    ],
+)
+def test_a_way_to_run_that_is_none_is_named(registry: ToolRegistry, binding: Any, complaint: str):
+    with pytest.raises(ToolValidationError, match=complaint):
+        registry.add_tool(metadata("x", metadata={"binding": binding}))
+    assert registry.list_tools() == []

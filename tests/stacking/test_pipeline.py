@@ -326,16 +326,58 @@ async def test_a_pipeline_stacks_as_the_kept_specs_say(tmp_path: Path) -> None:
     with_substitute = {"error_handling": {"timeout": {"retry_with": "other-fetch"}}}
     catalogue = open_catalogue(f"sqlite://{tmp_path}/tools.db", Settings(data_dir=str(tmp_path), environ={}))
     asking = pipeline(specs_of=catalogue.specs_of, **with_substitute)
+    catalogue.publish_many([BRICKS[name].spec for name in ("fetch", "read", "keep", "other-fetch")])
     assert asking.check().ok
-    catalogue.publish(Fetch.spec.with_changes(incompatible_with=["read"]))
+    catalogue.publish(Fetch.spec.with_changes(incompatible_with=["read"]), replace=True)
     assert asking.check().problems == ("'fetch' and 'read' do not stack (refused): 'fetch' refuses 'read'",)
     with pytest.raises(IncompatibleError, match="'fetch' refuses 'read'"):
         await asking.run(["u"])
     assert not Fetch.asked
     catalogue.publish(Fetch.spec, replace=True)
-    catalogue.publish(pipeline("other-fetch").specs[0].with_changes(incompatible_with=["keep"]))
-    assert asking.check().problems == ("'other-fetch' cannot stand in for 'fetch': 'other-fetch' refuses 'keep'",)
+    catalogue.publish(OtherFetch.spec.with_changes(incompatible_with=["keep"]), replace=True)
+    assert asking.check().problems == (
+        "'other-fetch' cannot stand in for 'fetch' (refused): 'other-fetch' refuses 'keep'",
+    )
     catalogue.close()
+
+
+async def test_what_the_catalogue_does_not_hold_is_refused_with_the_rule() -> None:
+    kept = {"read": Read.spec}
+
+    def specs_of(names: Iterable[str]) -> dict[str, ToolSpec]:
+        return {name: kept[name] for name in names if name in kept}
+
+    asking = pipeline(specs_of=specs_of)
+    refusal = (
+        "'fetch' and 'keep' are not in the catalogue (not_in_catalogue); 'tools add -f FILE' adds a tool, "
+        "'tools add --samples' those that come along"
+    )
+    assert asking.check().problems == (refusal,)
+    with pytest.raises(IncompatibleError, match="not_in_catalogue"):
+        await asking.run(["u"])
+    assert not Fetch.asked
+    kept |= {"fetch": Fetch.spec, "keep": Keep.spec}
+    assert asking.check().ok
+    mended = pipeline(specs_of=specs_of, error_handling={"timeout": {"retry_with": "other-fetch"}})
+    assert "'other-fetch' is not in the catalogue (not_in_catalogue)" in mended.check().problems[0]
+
+
+@pytest.mark.parametrize(
+    ("tool", "mode", "said"),
+    [
+        ("fetch", "sync", "the catalogue says that 'fetch' is sync, but its brick is async (execution_mode)"),
+        ("read", "async", "the catalogue says that 'read' is async, but its brick is sync (execution_mode)"),
+        ("keep", "async", "the catalogue says that 'keep' is async, but its brick is sync (execution_mode)"),
+        ("fetch", "async", ""),
+        ("read", "sync", ""),
+        ("read", "local_code", ""),
+    ],
+)
+async def test_the_mode_of_an_entry_is_checked_against_the_brick(tool: str, mode: str, said: str) -> None:
+    kept = {name: BRICKS[name].spec for name in ("fetch", "read", "keep")}
+    kept[tool] = kept[tool].with_changes(execution_mode=mode)
+    report = pipeline(specs_of=lambda _names: kept).check()
+    assert [problem.partition(";")[0] for problem in report.problems] == ([said] if said else [])
 
 
 async def test_what_is_missing_is_told_before_the_run() -> None:
@@ -489,7 +531,7 @@ async def test_the_address_rules_in_force_hold_in_the_threads_of_a_brick() -> No
 
     def specs_of(_names: Iterable[str]) -> dict[str, ToolSpec]:
         seen.append(("check", AddressRules.in_force()))
-        return {}
+        return {name: brick.spec for name, brick in bricks.items()}
 
     bricks: dict[str, Any] = {**BRICKS, "read": Watching, "keep": KeepWatching}
     rules = AddressRules(public_only=True)

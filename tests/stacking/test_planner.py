@@ -69,6 +69,20 @@ def test_plans_equal_brute_force(specs: list[ToolSpec], wanted: tuple[str, ...],
     assert [list(stack.names) for stack in found] == brute_force(specs, wanted, strict)[:limit]
 
 
+@settings(max_examples=200)
+@given(catalogues(), WANTED, st.booleans(), st.integers(1, 6), st.sets(st.sampled_from(NAMES)))
+def test_what_can_run_here_comes_first_and_then_the_best_of_the_others(
+    specs: list[ToolSpec], wanted: tuple[str, ...], strict: bool, limit: int, absent: set[str]
+) -> None:
+    found = plan(specs, wanted, limit=limit, strict=strict, lacks=lambda spec: ["x"] if spec.name in absent else [])
+    ranked = sorted(
+        brute_force(specs, wanted, strict),
+        key=lambda tools: (not absent.isdisjoint(tools), len(tools), len(absent.intersection(tools))),
+    )
+    assert [list(stack.names) for stack in found] == ranked[:limit]
+    assert [stack.runnable for stack in found] == [absent.isdisjoint(tools) for tools in ranked[:limit]]
+
+
 @given(catalogues(), WANTED, st.booleans())
 def test_stacks_are_compatible_and_cover_what_was_asked(
     specs: list[ToolSpec], wanted: tuple[str, ...], strict: bool
@@ -131,6 +145,26 @@ def test_a_stack_tells_its_reasons() -> None:
         "nothing speaks against 'api' with 'tree'",
         "'api' needs the key 'API_KEY'",
     )
+
+
+def test_a_stack_says_what_is_missing_to_run_it_here() -> None:
+    lacks = {"chrome": ["chrome is not installed"], "soup": ["soup has no brick here"]}
+    found = plan(SMALL, ["js", "html"], lacks=lambda spec: lacks.get(spec.name, ()))
+    assert names(found) == [("api", "tree"), ("api", "soup"), ("chrome", "soup")]
+    assert [stack.runnable for stack in found] == [True, False, False]
+    assert found[0].missing == ()
+    assert found[2].missing == ("chrome is not installed", "soup has no brick here")
+    assert found[2].reasons[-2:] == (
+        "cannot run here: chrome is not installed",
+        "cannot run here: soup has no brick here",
+    )
+
+
+def test_a_plan_without_tools_says_how_to_get_some() -> None:
+    found = plan([], ["js"])
+    assert found.nearest is not None
+    assert found.nearest.missing == ("js",)
+    assert "'tools add --samples'" in found.nearest.reasons[0]
 
 
 def test_the_nearest_miss_says_what_stands_in_the_way() -> None:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.adapters.runners.bound import BoundRunner, Credentials, bound_tool
+from toolcrib.adapters.runners.bound import BoundRunner, Credentials, bound_tool, described_tool
 from toolcrib.adapters.runners.fenced import fenced_tool
+from toolcrib.adapters.runners.placed import placed_tool
 from toolcrib.adapters.runners.python_reference import listed_references, python_tool
 from toolcrib.adapters.runners.system_function import function_tool
 from toolcrib.bootstrap.browsers import Browsers
+from toolcrib.bootstrap.local import shipped_names
 from toolcrib.calling.blocking import look_up
 from toolcrib.core.addresses import AddressRules
 from toolcrib.core.errors import DeniedError, ToolValidationError
@@ -21,7 +23,9 @@ from toolcrib.settings import Settings
 if TYPE_CHECKING:
     from toolcrib.adapters.http import HttpCaller
     from toolcrib.adapters.runners.bundle import BundleRunner
+    from toolcrib.adapters.runners.command import CommandRunner
     from toolcrib.adapters.runners.unpacking import BundleCache
+    from toolcrib.stacking.brick import AnyBrick
 
 
 def address_rules(settings: Settings, *, own: bool = False) -> AddressRules:
@@ -63,6 +67,8 @@ class Binder:
     def __call__(self, spec: ToolSpec, credentials: Credentials | None = None) -> Tool:
         """The spec with what runs it; ``credentials`` opens those of the record that the spec was read from."""
         match spec.binding.nearest:
+            case "python" if brick := self._brick(spec.binding.shipped):
+                return self._as_tool(spec, brick)
             case "python":
                 shipped = spec.binding.shipped
                 own = self._browsers.kept_tool(spec, shipped) if shipped else python_tool(spec, self._python_tools)
@@ -71,12 +77,17 @@ class Binder:
                 return fenced_tool(function_tool(spec, self._functions), self._rules)
             case "service_url":
                 return bound_tool(spec, self._service, credentials)
+            case "command":
+                self._commands.check(spec)
+                return bound_tool(spec, self._commands, credentials)
             case "mcp":
                 return bound_tool(spec, self._mcp, credentials)
             case "source_code_link":
                 if not self._settings.run_bundles:
                     raise DeniedError(f"{spec.name!r} is a bundle, and bundles do not run here", rule="run_bundles")
                 return bound_tool(spec, self._bundles, credentials)
+            case "" if brick := self._brick(spec.name):
+                return self._as_tool(spec, brick)
         raise ToolValidationError(f"{spec.name!r} cannot run: its binding does not say how")
 
     def forget(self, spec: ToolSpec) -> None:
@@ -91,6 +102,33 @@ class Binder:
             self._bundles.close()
         if "_caller" in vars(self):
             self._caller.close()
+
+    def _brick(self, name: str) -> type[AnyBrick] | None:
+        """The brick that ships under this name, unless a tool of the browser does."""
+        from toolcrib.bootstrap.bricks import shipped_brick
+
+        return None if not name or name in shipped_names() else shipped_brick(name, self._settings)
+
+    def _as_tool(self, spec: ToolSpec, brick: type[AnyBrick]) -> Tool:
+        """The brick, called as a tool. An entry that has no parameters, as in The Brain's file, gets the brick's."""
+        from toolcrib.bootstrap.bricks import called_brick
+
+        own = called_brick(brick, self._settings)
+        if not spec.parameters.get("properties"):
+            spec = spec.with_changes(parameters=own.spec.parameters)
+        tool = described_tool(own, spec, isolate=False)
+        if brick.spec.tool_type == "browser":
+            tool = placed_tool(tool, self._browsers.places)
+        return fenced_tool(tool, self._rules)
+
+    @cached_property
+    def _commands(self) -> CommandRunner:
+        from toolcrib.adapters.runners.command import CommandRunner
+
+        settings = self._settings
+        return CommandRunner(
+            commands=settings.tool_commands, secrets=settings.secrets, environ=settings.environ, **self._terms
+        )
 
     @cached_property
     def _service(self) -> BoundRunner:

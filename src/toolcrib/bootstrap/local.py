@@ -36,7 +36,7 @@ def known_names(catalogue: Catalogue) -> list[str]:
 
 
 def shipped_names() -> list[str]:
-    """The tools that ship and run by themselves: those of the browser. The scraping tools are steps of pipelines."""
+    """The tools of the browser that ship."""
     from toolcrib.toolsets.browser import browser_specs
 
     return [spec.name for spec in browser_specs()]
@@ -49,12 +49,19 @@ def shipped_tool(name: str, chromium: str) -> Tool | None:
     return standalone_tool(name, chromium=chromium) if name in shipped_names() else None
 
 
+def sample_brick(name: str) -> ToolSpec | None:
+    """The brick that ships under this name, as a tool."""
+    from toolcrib.bootstrap.bricks import sample_bricks
+
+    return next((spec for spec in sample_bricks() if spec.name == name and spec.binding), None)
+
+
 def sample_specs() -> list[ToolSpec]:
     """The scraping tools and the browser tools."""
+    from toolcrib.bootstrap.bricks import sample_bricks
     from toolcrib.toolsets.browser import browser_specs
-    from toolcrib.toolsets.scraping.specs import scraping_specs
 
-    return list(({spec.name: spec for spec in browser_specs()} | scraping_specs()).values())
+    return list({spec.name: spec for spec in [*browser_specs(), *sample_bricks()]}.values())
 
 
 def seed_samples(catalogue: Catalogue) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from toolcrib.bootstrap.binding import Binder
 from toolcrib.bootstrap.browsers import Browsers
-from toolcrib.bootstrap.local import find_plugins, known_names
+from toolcrib.bootstrap.local import find_plugins, known_names, sample_brick
 from toolcrib.bootstrap.policies import open_policy
 from toolcrib.bootstrap.seals import open_seal
 from toolcrib.bootstrap.stores import (
@@ -41,6 +41,7 @@ from toolcrib.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from toolcrib.adapters.runners.unpacking import BundleCache
+    from toolcrib.bootstrap.bricks import KnownBricks
     from toolcrib.ports import AuditLog, Bearer, Blobs, Deliverer, Policy, Store, StoreSeal, Tokens
     from toolcrib.registry import ToolRegistry
 
@@ -103,11 +104,16 @@ class System:
         return open_seal(self.settings, self.store)
 
     @cached_property
+    def binder(self) -> Binder:
+        binder = Binder(self.settings, lambda: self.unpacked, self.functions, self.python_tools, self.browsers)
+        self._closing.callback(binder.close)
+        return binder
+
+    @cached_property
     def catalogue(self) -> Catalogue:
         """The kept tools; closing them closes the system. Deletions that a crash interrupted are finished here."""
         self.seal.check()
-        binder = Binder(self.settings, lambda: self.unpacked, self.functions, self.python_tools, self.browsers)
-        self._closing.callback(binder.close)
+        binder = self.binder
         catalogue = Catalogue(
             self.store,
             policy=self.policy,
@@ -179,8 +185,22 @@ class System:
         if shipped := self.browsers.own_tool(name):
             return shipped
         if kept:
-            return self.catalogue.resolve(name)  # with the reason why it cannot run
+            return self.catalogue.resolve(name)  # a brick by its name, or the reason why it cannot run
+        if sample := sample_brick(name):
+            return self.binder(sample)
         raise ToolNotFoundError(name, [*self.plugins.names(), *known_names(self.catalogue)])
+
+    @cached_property
+    def bricks(self) -> KnownBricks:
+        """What the steps of a pipeline may name: bricks, and the catalogue's tools that say how they run."""
+        from toolcrib.bootstrap.bricks import KnownBricks
+
+        catalogue = self.catalogue
+
+        def kept(name: str) -> ToolSpec | None:
+            return catalogue.specs_of([name]).get(name)
+
+        return KnownBricks(self.settings, kept, catalogue.tool)
 
     def close(self) -> None:
         """Close what was opened, the last first. A second time does nothing."""

@@ -20,6 +20,7 @@ _WORDS = {
     "service_url": "the service",
     "mcp": "the MCP server",
     "source_code_link": "the code",
+    "command": "the command",
 }
 
 

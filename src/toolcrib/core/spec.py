@@ -61,6 +61,9 @@ class Binding(_Value):
     system_function_rpc_id: Text = Field(default="", description="a function that the host process has registered")
     source_code_link: Text = Field(default="", description="an uploaded bundle")
     mcp: Text = Field(default="", description="an MCP server's address or command")
+    command: Text = Field(
+        default="", description="a program that reads the arguments as JSON and writes the result as JSON"
+    )
 
     @field_validator("service_url")
     @classmethod
@@ -104,7 +107,7 @@ class Binding(_Value):
         return any(self.__dict__.values())
 
 
-_NEAREST_FIRST = ("python", "system_function_rpc_id", "service_url", "mcp", "source_code_link")
+_NEAREST_FIRST = ("python", "system_function_rpc_id", "command", "service_url", "mcp", "source_code_link")
 _SHIPPED_BEFORE = "toolcrib.toolsets.browser.standalone:"
 """What records of the first release have before the name of a shipped tool."""
 
@@ -244,6 +247,7 @@ EXECUTION_FIELDS = (
 
 _ADDED = {"cacheable": False, "max_result_characters": None}
 """Fields that came later, and what they are where nobody gave them: specs from before keep their digests."""
+_ADDED_BINDINGS = ("command",)
 _NEVER = object()
 
 
@@ -279,6 +283,8 @@ def digest_of(document: Mapping[str, Any]) -> str:
     content = {
         key: value for key, value in document.items() if key != "credentials" and _ADDED.get(key, _NEVER) != value
     }
+    if isinstance(binding := content.get("binding"), Mapping):
+        content["binding"] = {way: to for way, to in binding.items() if to or way not in _ADDED_BINDINGS}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from toolcrib.bootstrap import open_store
 from toolcrib.core import stacking
@@ -26,11 +26,21 @@ from toolcrib.ports import ANY, Change
 from toolcrib.settings import file_url, load_settings
 from toolcrib.stacking import StackingIndex
 
-__all__ = ["StoreError", "ToolExistsError", "ToolMetadata", "ToolNotFoundError", "ToolRegistry", "ToolValidationError"]
+__all__ = [
+    "StoreError", "ToolExistsError", "ToolMetadata", "ToolNotFoundError", "ToolRegistry",
+    "ToolValidationError", "add_tool", "check_compatibility", "find_compatible_tools", "get_tool",
+    "get_tools_by_capability", "list_tools", "remove_tool",
+]  # fmt: skip
+
+_Metadata = ToolMetadata | Mapping[str, Any]
 
 
 class ToolRegistry:
-    """The tools in a ``tools.json``. Several programs may use the file at once; an answer is what the file says now."""
+    """The tools in a ``tools.json``. Several programs may use the file at once; an answer is what the file says now.
+
+    The design has two words for some arguments: ``tool_spec``, ``tool_id`` and ``tool_ids`` are the same as
+    ``metadata``, ``name`` and ``names``.
+    """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         """Without a ``path``, the file that the settings name: ``~/.thebrain/config/tools.json``."""
@@ -38,14 +48,20 @@ class ToolRegistry:
         self._store = open_store(file_url("brain", self.path))
         self._read: tuple[object, StackingIndex] | None = None
 
-    def add_tool(self, metadata: ToolMetadata | Mapping[str, Any], replace: bool = True) -> ToolMetadata:
-        """Add a tool, or replace the one of that name; with ``replace=False`` ToolExistsError if there is one."""
-        checked = ToolMetadata.parse(metadata)
+    def add_tool(
+        self, metadata: _Metadata | None = None, replace: bool = True, *, tool_spec: _Metadata | None = None
+    ) -> ToolMetadata:
+        """Add a tool, or replace the one of that name, and return its checked metadata.
+
+        Raises ToolValidationError that names a wrong field; with ``replace=False`` ToolExistsError if there is one.
+        """
+        checked = ToolMetadata.parse(_given("add_tool", metadata=metadata, tool_spec=tool_spec))
         self._store.commit([Change(checked.name, checked.to_spec().to_dict(), expected=ANY if replace else None)])
         return checked
 
-    def get_tool(self, name: str) -> ToolMetadata | None:
-        record = self._store.get(name)
+    def get_tool(self, name: str | None = None, *, tool_id: str | None = None) -> ToolMetadata | None:
+        """The metadata of the tool called ``name``, or None if there is none."""
+        record = self._store.get(_given("get_tool", name=name, tool_id=tool_id))
         return None if record is None else ToolMetadata.from_spec(ToolSpec.parse(record.document))
 
     def list_tools(self, tool_type: str | None = None, capability: str | None = None) -> list[ToolMetadata]:
@@ -57,22 +73,32 @@ class ToolRegistry:
         ]
 
     def get_tools_by_capability(self, capability: str) -> list[ToolMetadata]:
+        """The tools by name that have one capability."""
         return self.list_tools(capability=capability)
 
-    def remove_tool(self, name: str) -> bool:
-        """Whether there was such a tool; now there is none."""
+    def remove_tool(self, name: str | None = None, *, tool_id: str | None = None) -> bool:
+        """Remove a tool; whether there was one of that name."""
         try:
-            self._store.commit([Change(name, None)])
+            self._store.commit([Change(_given("remove_tool", name=name, tool_id=tool_id), None)])
         except ToolNotFoundError:
             return False
         return True
 
-    def check_compatibility(self, names: Iterable[str], *, strict: bool = False) -> bool:
-        """Whether all of the tools stack; ToolNotFoundError names one that is not there."""
-        return self.explain_compatibility(names, strict=strict).compatible
+    def check_compatibility(
+        self, names: Iterable[str] | None = None, *, tool_ids: Iterable[str] | None = None, strict: bool = False
+    ) -> bool:
+        """Whether all of the tools stack; ToolNotFoundError names one that is not there.
 
-    def explain_compatibility(self, names: Iterable[str], *, strict: bool = False) -> stacking.StackReport:
+        With ``strict`` a tool that lists what it accepts accepts nothing else.
+        """
+        wanted = _given("check_compatibility", names=names, tool_ids=tool_ids)
+        return self.explain_compatibility(wanted, strict=strict).compatible
+
+    def explain_compatibility(
+        self, names: Iterable[str] | None = None, *, tool_ids: Iterable[str] | None = None, strict: bool = False
+    ) -> stacking.StackReport:
         """The verdict on every pair, with its rule and reason."""
+        names = _given("explain_compatibility", names=names, tool_ids=tool_ids)
         if isinstance(names, str):
             raise ToolValidationError(f"compatibility is asked of a list of names, not of the text {names!r}")
         tools = {spec.name: spec for spec in self._tools()}
@@ -83,10 +109,19 @@ class ToolRegistry:
         return stacking.check([tools[name] for name in wanted], strict=strict)
 
     def find_compatible_tools(
-        self, name: str, target_type: str | None = None, *, strict: bool = False
+        self,
+        name: str | None = None,
+        target_type: str | None = None,
+        *,
+        tool_id: str | None = None,
+        strict: bool = False,
     ) -> list[ToolMetadata]:
-        """Every tool that stacks with ``name``, of ``target_type`` if that is given."""
-        return [_answer(spec) for spec in self._tools().find(name, target_type=target_type, strict=strict)]
+        """Every tool that stacks with ``name``, of ``target_type`` if that is given.
+
+        Raises ToolNotFoundError if there is no tool of that name.
+        """
+        wanted = _given("find_compatible_tools", name=name, tool_id=tool_id)
+        return [_answer(spec) for spec in self._tools().find(wanted, target_type=target_type, strict=strict)]
 
     def _tools(self) -> StackingIndex:
         """The file's tools, read again only if the file has changed."""
@@ -106,6 +141,60 @@ class ToolRegistry:
         return f"<ToolRegistry in {str(self.path)!r}>"
 
 
+def add_tool(
+    metadata: _Metadata | None = None, replace: bool = True, *, tool_spec: _Metadata | None = None
+) -> ToolMetadata:
+    """``ToolRegistry().add_tool(...)``: add a tool to the default file, or replace the one of that name."""
+    return ToolRegistry().add_tool(metadata, replace, tool_spec=tool_spec)
+
+
+def get_tool(name: str | None = None, *, tool_id: str | None = None) -> ToolMetadata | None:
+    """``ToolRegistry().get_tool(...)``: the tool of that name in the default file, or None."""
+    return ToolRegistry().get_tool(name, tool_id=tool_id)
+
+
+def list_tools(tool_type: str | None = None, capability: str | None = None) -> list[ToolMetadata]:
+    """``ToolRegistry().list_tools(...)``: the tools in the default file, of one type or with one capability."""
+    return ToolRegistry().list_tools(tool_type, capability)
+
+
+def remove_tool(name: str | None = None, *, tool_id: str | None = None) -> bool:
+    """``ToolRegistry().remove_tool(...)``: remove a tool from the default file; whether there was one."""
+    return ToolRegistry().remove_tool(name, tool_id=tool_id)
+
+
+def check_compatibility(
+    names: Iterable[str] | None = None, *, tool_ids: Iterable[str] | None = None, strict: bool = False
+) -> bool:
+    """``ToolRegistry().check_compatibility(...)``: whether tools of the default file stack."""
+    return ToolRegistry().check_compatibility(names, tool_ids=tool_ids, strict=strict)
+
+
+def find_compatible_tools(
+    name: str | None = None, target_type: str | None = None, *, tool_id: str | None = None, strict: bool = False
+) -> list[ToolMetadata]:
+    """``ToolRegistry().find_compatible_tools(...)``: the tools of the default file that stack with one."""
+    return ToolRegistry().find_compatible_tools(name, target_type, tool_id=tool_id, strict=strict)
+
+
+def get_tools_by_capability(capability: str) -> list[ToolMetadata]:
+    """``ToolRegistry().get_tools_by_capability(...)``: the tools of the default file that have one capability."""
+    return ToolRegistry().get_tools_by_capability(capability)
+
+
+_Given = TypeVar("_Given")
+
+
+def _given(method: str, **words: _Given | None) -> _Given:
+    """The one argument that was given, of the words for it; TypeError as Python raises it, if it is none or several."""
+    given = [value for value in words.values() if value is not None]
+    if len(given) != 1:
+        told = "not both" if given else "which is missing"
+        raise TypeError(f"{method}() takes {' or '.join(map(repr, words))}, {told}")
+    return given[0]
+
+
 def _answer(spec: ToolSpec) -> ToolMetadata:
     """Metadata of its own for a caller, who may change it. What comes from the file has been checked already."""
-    return ToolMetadata.model_construct(None, **fields_of(spec, ToolMetadata.model_fields))
+    fields = fields_of(spec, ToolMetadata.model_fields)
+    return ToolMetadata.model_construct(None, **{**fields, "metadata": ToolMetadata.metadata_of(spec)})

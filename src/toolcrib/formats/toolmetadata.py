@@ -5,18 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+)
 
 from toolcrib.core.errors import ToolValidationError
 from toolcrib.core.names import check_name
 from toolcrib.core.spec import ToolSpec, explain
 
-INSTALL_COMMAND = "pip install {package_name}"
+_PACKAGE = "{package_name}"
+INSTALL_COMMAND = f"pip install {_PACKAGE}"
 
 
 def _like_the_contract(schema: dict[str, Any]) -> None:
-    """The published JSON Schema leaves these two out."""
+    """The published JSON Schema leaves these out."""
     schema.pop("additionalProperties", None)
+    schema["properties"].pop("metadata")
     schema["properties"]["incompatible_with"].pop("title", None)
 
 
@@ -39,6 +50,7 @@ class ToolMetadata(BaseModel):
     )
     pip_install_command: str = Field(
         INSTALL_COMMAND,
+        validate_default=True,
         description="Commande pip exacte pour installer l'outil et ses dépendances spécifiques si nécessaire "
         "(ex: 'pip install playwright', 'pip install beautifulsoup4[lxml]').",
     )
@@ -70,15 +82,31 @@ class ToolMetadata(BaseModel):
         "'config_secrets') pour que cet outil fonctionne (ex: ['SCRAPERAPI_KEY', 'ANTICAPTCHA_KEY']).",
     )
 
+    metadata: dict[str, Any] = Field({})
+    """What the contract has no word for. ``binding`` says how the tool runs, ``brick`` what it takes and gives."""
+
     @field_validator("name")
     @classmethod
     def _name_is_a_name(cls, name: str) -> str:
         return check_name(name)
 
+    @field_validator("pip_install_command")
+    @classmethod
+    def _command_names_the_package(cls, command: str, info: ValidationInfo) -> str:
+        return command.replace(_PACKAGE, info.data.get("package_name", _PACKAGE))
+
     @property
     def install_command(self) -> str:
-        """``pip_install_command`` with the package's name filled in."""
-        return self.pip_install_command.replace("{package_name}", self.package_name)
+        """``pip_install_command``, which names the package."""
+        return self.pip_install_command
+
+    @model_serializer(mode="wrap")
+    def _contract_first(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Whoever says nothing beyond the contract sees nothing beyond it."""
+        told: dict[str, Any] = serialize(self)
+        if not told.get("metadata"):
+            told.pop("metadata", None)
+        return told
 
     @classmethod
     def parse(cls, data: object) -> ToolMetadata:
@@ -93,17 +121,30 @@ class ToolMetadata(BaseModel):
             raise explain(error, data, known=cls.model_fields) from None
 
     def to_spec(self) -> ToolSpec:
-        return ToolSpec.parse(self.model_dump())
+        """The same tool as a spec; ToolValidationError names a binding that is none."""
+        fields = self.model_dump()
+        metadata = dict(fields.pop("metadata", {}))
+        binding = metadata.pop("binding", {})
+        return ToolSpec.parse({**fields, "metadata": metadata, **({"binding": binding} if binding else {})})
 
     @classmethod
     def from_spec(cls, spec: ToolSpec) -> ToolMetadata:
         """The same tool in The Brain's words; ToolValidationError if they cannot say all that the spec says."""
         fields = spec.model_dump(mode="json", exclude_defaults=True)
-        beyond = sorted(fields.keys() - cls.model_fields.keys())
+        known = cls.model_fields.keys() | {"binding"}
+        beyond = sorted(fields.keys() - known) + (["metadata.binding"] if "binding" in spec.metadata else [])
         if beyond:
             raise ToolValidationError(
                 f"tool {spec.name!r} has {', '.join(map(repr, beyond))}, which The Brain's file has no place for; "
                 "keep it in another store"
             )
+        fields.pop("binding", None)
+        fields["metadata"] = cls.metadata_of(spec)
         absent = {"tool_type": "", "package_name": "", "pip_install_command": "", "capabilities": []}
         return cls.parse(absent | fields)
+
+    @staticmethod
+    def metadata_of(spec: ToolSpec) -> dict[str, Any]:
+        """The spec's own metadata, with its binding among them."""
+        binding = spec.binding.model_dump(exclude_defaults=True)
+        return {**spec.model_dump(include={"metadata"})["metadata"], **({"binding": binding} if binding else {})}

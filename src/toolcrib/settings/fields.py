@@ -161,6 +161,9 @@ class Settings(BaseSettings):
     mcp_commands: Lines = _set(
         (), "Commands that MCP bindings may start, each word for word; one a line in the variable."
     )
+    tool_commands: Lines = _set(
+        (), "Commands that command bindings may start, each word for word; one a line in the variable."
+    )
     allowed_addresses: Texts = _set(
         (), "What tools may reach though it is not public: host names, IP addresses or networks; * is everything."
     )
@@ -185,6 +188,9 @@ class Settings(BaseSettings):
         "", "Folders of Python files with tools, separated as in PATH. Those of AIWHISPERER_PLUGINS_DIR are added."
     )
     chromium: str = _set("", "The Chromium program for the browser tools; by default it is searched for.")
+    files_dir: str = _set(
+        "", "The folder for the files of bricks that are called as tools; by default files in data_dir."
+    )
     max_browsers: Whole = _set(4, "How many browsers may run at once for catalogued tools; further calls wait in turn.")
     max_sessions: Whole = _set(
         8, "How many sessions, such as browsers that stay between calls, the service keeps at once; 0 means none."
@@ -228,6 +234,11 @@ class Settings(BaseSettings):
     def spool(self) -> Path:
         """The folder where uploads wait while they come in."""
         return self.data_folder / "incoming"
+
+    @property
+    def files_folder(self) -> Path:
+        """Where callers of tools that read or write files may name one."""
+        return Path(self.files_dir).expanduser() if self.files_dir else self.data_folder / "files"
 
     @property
     def service_url(self) -> str:

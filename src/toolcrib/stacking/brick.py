@@ -68,6 +68,12 @@ class Brick(ABC, Generic[In, Out]):
     """The modules that must be importable; the spec's ``pip_install_command`` brings them."""
     quick: ClassVar[bool] = False
     """Whether a plain ``process`` neither waits nor computes for long, so that a thread would cost more than it."""
+    files: ClassVar[tuple[str, ...]] = ()
+    """The settings that name a file of this machine. Who calls the brick as a tool names one in a folder for that."""
+    private: ClassVar[tuple[str, ...]] = ()
+    """The settings that are not for whoever calls the brick as a tool: a program, a limit, where a key is sent."""
+    example: ClassVar[Mapping[str, Any]] = {}
+    """Settings to begin with, for those that must be given: a plan that is written down has them."""
     Config: ClassVar[type[BrickConfig]] = BrickConfig
 
     def __init__(self, config: Mapping[str, Any] | None = None, *, secrets: Secrets | None = None) -> None:
@@ -77,6 +83,14 @@ class Brick(ABC, Generic[In, Out]):
             self.config: Any = self.Config.model_validate(dict(config or {}))
         except ValidationError as error:
             raise explain(error, {"name": self.spec.name}, "brick") from None
+
+    @classmethod
+    def lacks(cls, secrets: Secrets | None = None) -> tuple[str, ...]:
+        """What must be had before it can run here with the settings to begin with, a sentence each."""
+        try:
+            return tuple(str(error) for error in cls(cls.example, secrets=secrets).missing())
+        except ToolcribError as error:
+            return (str(error),)
 
     def missing(self) -> list[ToolcribError]:
         """What this brick needs before it can run: packages, then keys."""
@@ -120,6 +134,11 @@ class Brick(ABC, Generic[In, Out]):
     @property
     def is_async(self) -> bool:
         return inspect.iscoroutinefunction(self.process)
+
+    @property
+    def execution_mode(self) -> str:
+        """What a catalogue's entry must say of it, if it says ``sync`` or ``async``."""
+        return "async" if self.is_async else "sync"
 
 
 class BatchBrick(Brick[In, Out]):

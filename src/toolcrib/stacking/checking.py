@@ -52,14 +52,19 @@ def check_bricks(
     name: str,
     bricks: Sequence[AnyBrick],
     substitutes: Sequence[AnyBrick],
-    specs: Mapping[str, ToolSpec],
+    kept: Mapping[str, ToolSpec] | None,
     *,
     strict: bool,
 ) -> PipelineReport:
-    """Judge a row of bricks and their substitutes; ``specs`` has the stacking rules of each, by name."""
+    """Judge a row of bricks and their substitutes.
+
+    With ``kept``, those of the tools that a catalogue has, they stack as it says; without it, as they say themselves.
+    """
+    specs = {brick.spec.name: brick.spec for brick in (*bricks, *substitutes)} | dict(kept or {})
     stack = check([specs[brick.spec.name] for brick in bricks], strict=strict)
     joints = _joints(bricks)
-    errors: list[ToolcribError] = [
+    errors = [] if kept is None else _entry_errors([*bricks, *substitutes], kept)
+    errors += [
         IncompatibleError(f"{verdict.left!r} and {verdict.right!r} do not stack ({verdict.rule}): {verdict.reason}")
         for verdict in stack.conflicts
     ]
@@ -71,9 +76,32 @@ def check_bricks(
     return PipelineReport(name, tuple(brick.spec.name for brick in bricks), stack, joints, tuple(errors))
 
 
-def stands_in(substitute: AnyBrick, brick: AnyBrick) -> bool:
+def stands_in(substitute: AnyBrick | type[AnyBrick], brick: AnyBrick | type[AnyBrick]) -> bool:
     """Whether the one can do the other's work: it takes as much and gives nothing else."""
     return issubclass(brick.takes, substitute.takes) and issubclass(substitute.gives, brick.gives)
+
+
+def _entry_errors(bricks: Sequence[AnyBrick], kept: Mapping[str, ToolSpec]) -> list[ToolcribError]:
+    """What a catalogue has against the bricks: it does not know one, or says another mode of it."""
+    by_name = {brick.spec.name: brick for brick in bricks}
+    errors: list[ToolcribError] = []
+    if unknown := [repr(name) for name in by_name if name not in kept]:
+        errors.append(
+            IncompatibleError(
+                f"{' and '.join(unknown)} {'are' if len(unknown) > 1 else 'is'} not in the catalogue "
+                "(not_in_catalogue); 'tools add -f FILE' adds a tool, 'tools add --samples' those that come along"
+            )
+        )
+    for name, brick in by_name.items():
+        said = kept[name].execution_mode if name in kept else ""
+        if said in ("sync", "async") and said != brick.execution_mode:
+            errors.append(
+                IncompatibleError(
+                    f"the catalogue says that {name!r} is {said}, but its brick is {brick.execution_mode} "
+                    "(execution_mode); correct its entry"
+                )
+            )
+    return errors
 
 
 def _joints(bricks: Sequence[AnyBrick]) -> tuple[Joint, ...]:
@@ -103,7 +131,9 @@ def _substitute_errors(
         report = check([specs[brick.spec.name] for brick in (substitute, *others)], strict=strict)
         own = [verdict for verdict in report.conflicts if substitute.spec.name in (verdict.left, verdict.right)]
         errors += [
-            IncompatibleError(f"{substitute.spec.name!r} cannot stand in for {place.spec.name!r}: {verdict.reason}")
+            IncompatibleError(
+                f"{substitute.spec.name!r} cannot stand in for {place.spec.name!r} ({verdict.rule}): {verdict.reason}"
+            )
             for verdict in own
         ]
     return errors

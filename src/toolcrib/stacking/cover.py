@@ -8,7 +8,7 @@ cost are therefore met in the order they are wanted in, and a branch that cannot
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import cache, cached_property, reduce
 from operator import or_
 
@@ -16,16 +16,20 @@ from toolcrib.core.spec import ToolSpec
 from toolcrib.stacking.index import StackingIndex, set_of
 
 Cost = tuple[int, int]
-"""Keys to configure, and pairs of which neither accepts the other."""
+"""Keys to configure, and pairs of which neither accepts the other. A tool that cannot run here outweighs all keys."""
+
+_UNABLE = 1_000_000
 
 
 class Candidates:
     """Tools that have at least one wanted capability, in the order of their names."""
 
-    def __init__(self, specs: Sequence[ToolSpec], wanted: Sequence[str], *, strict: bool) -> None:
+    def __init__(
+        self, specs: Sequence[ToolSpec], wanted: Sequence[str], *, strict: bool, unable: Container[str] = ()
+    ) -> None:
         self.specs = specs
         self.all_wanted = (1 << len(wanted)) - 1
-        self.keys = [len(spec.required_config) for spec in specs]
+        self.keys = [len(spec.required_config) + _UNABLE * (spec.name in unable) for spec in specs]
         self.needing = _by_value(self.keys)
         self.covers = [0] * len(specs)
         self.having: list[int] = []

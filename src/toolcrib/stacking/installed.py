@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 
 from toolcrib.core.errors import ToolValidationError
-from toolcrib.stacking.brick import AnyBrick, Brick
+from toolcrib.core.spec import ToolSpec
+from toolcrib.stacking.brick import AnyBrick, Brick, Secrets, as_secrets
 
 GROUP = "toolcrib.bricks"
+
+_SHIPPED = EntryPoint("shipped", "toolcrib.toolsets.scraping:BRICKS", GROUP)
+"""Those that come along are found as those of any other package are: by a reference, when they are first needed."""
 
 
 class InstalledBricks(Mapping[str, type[AnyBrick]]):
@@ -38,3 +42,27 @@ class InstalledBricks(Mapping[str, type[AnyBrick]]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._own or name in self._others
+
+
+def all_bricks() -> InstalledBricks:
+    """The bricks that ship and those of other packages."""
+    return InstalledBricks(_SHIPPED.load())
+
+
+def lacking(
+    bricks: Mapping[str, type[AnyBrick]] | None = None, secrets: Secrets | Mapping[str, str] | None = None
+) -> Callable[[ToolSpec], tuple[str, ...]]:
+    """What stands in the way of running a tool here, for a planner: ``plan(specs, wanted, lacks=lacking())``."""
+    known, keys = all_bricks() if bricks is None else bricks, as_secrets(secrets)
+
+    def lacks(spec: ToolSpec) -> tuple[str, ...]:
+        return known[spec.name].lacks(keys) if spec.name in known else (no_brick(spec.name),)
+
+    return lacks
+
+
+def no_brick(name: str) -> str:
+    return (
+        f"there is no brick for {name!r} here (no_brick); let its metadata say how it runs, such as "
+        '{"binding": {"command": "..."}}, or take another tool'
+    )

@@ -37,8 +37,8 @@ _TOOL_RECORDS = 1000
 class Pipeline:
     """Made from a definition and the bricks it names. ``check()`` says whether it can run, ``run()`` runs it.
 
-    A pipeline can run many times, also at once; each run makes its own bricks. With ``specs_of`` a tool that is kept
-    under the name of a brick stacks as its kept spec says, so that a pipeline is refused what its catalogue refuses.
+    A pipeline can run many times, also at once; each run makes its own bricks. With ``specs_of`` it consults a
+    catalogue: what that does not hold, does not stack by its entries or says another mode of, is refused.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Pipeline:
     def check(self) -> PipelineReport:
         """Judge the pairs, the item types that meet, the packages and the keys. Only reads."""
         bricks, substitutes = self._make()
-        return self._check(bricks, substitutes, self._specs(bricks, substitutes))
+        return self._check(bricks, substitutes, self._kept(bricks, substitutes))
 
     async def run(
         self,
@@ -104,16 +104,17 @@ class Pipeline:
         for, approved and recorded as any call is.
         """
         bricks, substitutes = self._make()
-        specs = await in_thread(READS, self._specs, bricks, substitutes)  # a catalogue may be far away
-        self._check(bricks, substitutes, specs).raise_first()
+        kept = await in_thread(READS, self._kept, bricks, substitutes)  # a catalogue may be far away
+        self._check(bricks, substitutes, kept).raise_first()
         async with AsyncExitStack() as closers:
             if calls is not None:
-                await closers.enter_async_context(calls.admitted(list(specs.values())))
+                own = {brick.spec.name: brick.spec for brick in (*bricks, *(brick for _, brick in substitutes))}
+                await closers.enter_async_context(calls.admitted(list((own | dict(kept or {})).values())))
             addresses = _requests(self._start(start))
             ending = threading.Event()
             stages, steps = self._stages(bricks, substitutes, ending.is_set)
-            kept = journal or self.definition.journal
-            notes = closers.enter_context(closing(Journal(Path(kept) if kept else None, self.definition.digest)))
+            where = journal or self.definition.journal
+            notes = closers.enter_context(closing(Journal(Path(where) if where else None, self.definition.digest)))
             refusal = self._refusal(allow)
             run = Run(stages, notes, self.recovery, self.definition, refusal, on_progress, on_item, stop)
             run.report.steps = [step.statistics for step in steps]
@@ -199,16 +200,21 @@ class Pipeline:
         substitutes = [(kind, self._brick(one.tool, one.config)) for kind, one in self.recovery.substitutes]
         return bricks, substitutes
 
-    def _specs(self, bricks: Sequence[AnyBrick], substitutes: Sequence[tuple[str, AnyBrick]]) -> Mapping[str, ToolSpec]:
-        """What is known of each tool, by name: the catalogue's word counts, then the brick's own."""
-        own = {brick.spec.name: brick.spec for brick in (*bricks, *(brick for _, brick in substitutes))}
-        return own if self._specs_of is None else {**own, **self._specs_of(own)}
+    def _kept(
+        self, bricks: Sequence[AnyBrick], substitutes: Sequence[tuple[str, AnyBrick]]
+    ) -> Mapping[str, ToolSpec] | None:
+        """What the catalogue knows of the tools, by name; None if there is none to consult."""
+        names = [brick.spec.name for brick in (*bricks, *(brick for _, brick in substitutes))]
+        return None if self._specs_of is None else self._specs_of(names)
 
     def _check(
-        self, bricks: Sequence[AnyBrick], substitutes: Sequence[tuple[str, AnyBrick]], specs: Mapping[str, ToolSpec]
+        self,
+        bricks: Sequence[AnyBrick],
+        substitutes: Sequence[tuple[str, AnyBrick]],
+        kept: Mapping[str, ToolSpec] | None,
     ) -> PipelineReport:
         others = [brick for _, brick in substitutes]
-        return check_bricks(self.name, bricks, others, specs, strict=self.definition.strict)
+        return check_bricks(self.name, bricks, others, kept, strict=self.definition.strict)
 
     def _refusal(self, allow: Callable[[str], bool] | None) -> Callable[[str], str]:
         """A function that says why an address may not be fetched; empty if it may."""

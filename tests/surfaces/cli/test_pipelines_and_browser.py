@@ -14,6 +14,7 @@ from tests.surfaces.cli.test_program import terminal
 
 from toolcrib.bootstrap import open_system
 from toolcrib.settings import load_settings
+from toolcrib.toolsets.scraping import scraping_specs
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -36,7 +37,15 @@ def site(tmp_path: Path) -> Iterator[str]:
         thread.join()
 
 
+def keep(*names: str) -> None:
+    """Put samples into the catalogue, which pipelines consult."""
+    with open_system(load_settings()) as system:
+        known = scraping_specs()
+        system.catalogue.publish_many([known[name] for name in dict.fromkeys(names) if name in known], replace=True)
+
+
 def pipeline(site: str, *steps: str, **more: object) -> str:
+    keep(*steps)
     parser = {"rows": "li.book", "selectors": {"title": "b"}, "follow": "a.next@href"}
     written = [{"tool": step, "config": parser if step == "parsel" else {}} for step in steps]
     Path("books.json").write_text(

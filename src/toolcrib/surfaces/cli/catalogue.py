@@ -73,7 +73,8 @@ def add(
     specs = _samples(invoked) if samples else _read(invoked, file)
     with invoked.catalogue() as catalogue:
         known = {spec.name for spec in specs if spec.name in catalogue}
-        entries = catalogue.publish_many(specs, replace=replace, force=force)
+        # Samples of a release before had no parameters: nobody can have called them.
+        entries = catalogue.publish_many(specs, replace=replace, force=force or samples)
     tell_emptied(invoked, entries)
     if invoked.as_json:
         print_json([invoked.record(entry) for entry in entries])
@@ -97,11 +98,18 @@ def _read(invoked: Invocation, file: str) -> list[ToolSpec]:
 
 
 def _samples(invoked: Invocation) -> list[ToolSpec]:
-    """The tools that come with Toolcrib; The Brain's file has no place for the parameters of the browser tools."""
+    """The tools that come with Toolcrib. The Brain's file gets the scraping tools, in the words that it has."""
     from toolcrib.bootstrap import sample_specs
+    from toolcrib.formats.toolmetadata import ToolMetadata
     from toolcrib.toolsets.scraping.specs import scraping_specs
 
-    return list(scraping_specs().values()) if invoked.speaks_brain else sample_specs()
+    if not invoked.speaks_brain:
+        return sample_specs()
+    known = ToolMetadata.model_fields.keys()
+    return [
+        ToolMetadata.parse({field: value for field, value in spec.to_dict().items() if field in known}).to_spec()
+        for spec in scraping_specs().values()
+    ]
 
 
 def list_tools(

@@ -90,11 +90,11 @@ def run(
 
 
 def _load(system: System, file: str) -> Pipeline:
-    """The pipeline, which stacks as the tools in the store say: what ``tools check-compat`` refuses, it is refused."""
-    from toolcrib.toolsets.scraping import load_pipeline
+    """The pipeline of the tools in the store, as these say: what ``tools check-compat`` refuses, it is refused."""
+    from toolcrib.stacking import Pipeline, read_definition
 
-    settings, specs_of = system.settings, system.catalogue.specs_of
-    return load_pipeline(file, secrets=settings.secrets, specs_of=specs_of, chromium=settings.chromium)
+    secrets, specs_of = system.settings.secrets, system.catalogue.specs_of
+    return Pipeline(read_definition(file), system.bricks, secrets=secrets, specs_of=specs_of)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from toolcrib.surfaces.cli.invocation import JsonOption, StoreOption, example, i
 from toolcrib.surfaces.cli.output import print_json, printable
 
 if TYPE_CHECKING:
-    from toolcrib.stacking import Miss, Stack
+    from toolcrib.stacking import Miss, Plan, Stack
 
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="A tool that lists what it accepts accepts nothing else.", show_default=False)
@@ -64,7 +64,7 @@ def compatible(
     print_tools(invoked, entries)
 
 
-def plan(
+def plan(  # noqa: PLR0913, PLR0917 - one argument an option
     ctx: typer.Context,
     capabilities: Annotated[
         list[str],
@@ -72,34 +72,68 @@ def plan(
     ],
     limit: Annotated[int, typer.Option(min=1, help="At most so many stacks.")] = 5,
     strict: StrictOption = False,
+    write: Annotated[
+        str, typer.Option(metavar="FILE", help="Write the best stack that makes a pipeline to it, in JSON or TOML.")
+    ] = "",
+    start: Annotated[
+        list[str] | None, typer.Option(metavar="URL", help="Where the pipeline begins.", show_default=False)
+    ] = None,
+    rows: Annotated[str, typer.Option(metavar="SELECTOR", help="The elements that are a row each.")] = "",
+    select: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FIELD=SELECTOR", help="A field of a row, such as link=a@href.", show_default=False),
+    ] = None,
+    follow: Annotated[str, typer.Option(metavar="SELECTOR", help="Links to follow.")] = "",
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="Where the rows are kept.")] = "",
+    replace: Annotated[bool, typer.Option("--replace", help="Write over FILE.", show_default=False)] = False,
     store: StoreOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Find the smallest stacks of compatible tools that can do all of it. Exits with 1 if there is none."""
+    """Find the smallest stacks of compatible tools that can do all of it, those that can run here first.
+
+    Exits with 1 if there is none. With --write, one becomes a file for: pipeline run FILE.
+    """
     from toolcrib.stacking import Planner
+    from toolcrib.surfaces.cli.drafts import LOOKED_AT, Wishes, write_pipeline
 
     invoked = invocation(ctx, store, as_json)
-    with invoked.catalogue() as catalogue:
-        found = Planner(catalogue).plan(capabilities, limit=limit, strict=strict)
+    wishes = Wishes.parse(write, start or (), rows, select or (), follow, output)
+    with invoked.system() as system:
+        planner, looked_at = Planner(system.catalogue, lacks=system.bricks.lacks), max(limit, LOOKED_AT if write else 0)
+        found = planner.plan(capabilities, limit=looked_at, strict=strict)
+        chosen = write_pipeline(found, system.bricks, wishes, replace=replace) if found and write else None
     if invoked.wants_json:
-        print_json({"wanted": found.wanted, "stacks": list(map(_stack, found)), "nearest": _nearest(found.nearest)})
-    elif found:
-        for number, stack in enumerate(found, 1):
-            print(f"{number}. {' + '.join(stack.names)}")
-            for reason in stack.reasons:
-                print(f"   {printable(reason)}")
-    elif found.nearest is not None:
+        told = {"wanted": found.wanted, "stacks": list(map(_stack, found[:limit])), "nearest": _nearest(found.nearest)}
+        print_json(told | ({"written": write, "pipeline": chosen.names} if chosen else {}))
+    else:
+        _print_plan(found, limit)
+        if chosen:
+            print(f"Wrote {' + '.join(chosen.names)} to {write}; run it with: {invoked.program} pipeline run {write}")
+    raise typer.Exit(0 if found else Exit.NO)
+
+
+def _print_plan(found: Plan, limit: int) -> None:
+    for number, stack in enumerate(found[:limit], 1):
+        print(f"{number}. {' + '.join(stack.names)}{'' if stack.runnable else '  (cannot run here yet)'}")
+        for reason in stack.reasons:
+            print(f"   {printable(reason)}")
+    if found.nearest is not None:
         missing = ", ".join(map(repr, found.nearest.missing))
         print(f"No stack can do all of it; missing: {printable(missing)}")
         if found.nearest.stack is not None:
             print(f"   nearest: {' + '.join(found.nearest.stack.names)}")
         for reason in found.nearest.reasons:
             print(f"   {printable(reason)}")
-    raise typer.Exit(0 if found else Exit.NO)
 
 
 def _stack(stack: Stack) -> dict[str, Any]:
-    return {"tools": stack.names, "required_config": stack.required_config, "reasons": stack.reasons}
+    return {
+        "tools": stack.names,
+        "runnable": stack.runnable,
+        "missing": stack.missing,
+        "required_config": stack.required_config,
+        "reasons": stack.reasons,
+    }
 
 
 def _nearest(miss: Miss | None) -> dict[str, Any] | None:

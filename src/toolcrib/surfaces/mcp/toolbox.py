@@ -31,8 +31,8 @@ _LENGTH = 1_000_000
 _HELD = 10
 """So many whole tools are read at a time."""
 _LONGEST_NUMBER = 10
-_RUNNABLE = {"$or": [{f"binding.{way}": {"$ne": ""}} for way in Binding.model_fields]}
-"""Tools whose binding says how to run them; the others are descriptions only."""
+_RUNNABLE = {"$or": [{f"binding.{way}": {"$gt": ""}} for way in Binding.model_fields]}
+"""Tools whose binding says how to run them; the others are descriptions only. Old records lack the newer ways."""
 
 
 def large_results(settings: Settings, processes: int = 1) -> LargeResults | None:

@@ -26,7 +26,7 @@ from toolcrib.toolsets.scraping.tables import ParquetBrick, SqliteBrick
 from toolcrib.toolsets.scraping.textfiles import CsvBrick, JsonLinesBrick
 from toolcrib.toolsets.scraping.webdriver import SeleniumBrick
 
-__all__ = ["BRICKS", "load_pipeline", "make_pipeline", "scraping_specs"]
+__all__ = ["BRICKS", "load_pipeline", "make_pipeline", "scraping_specs", "shipped_bricks"]
 
 BRICKS: Mapping[str, type[Brick[Any, Any]]] = MappingProxyType(
     {
@@ -57,6 +57,11 @@ BRICKS: Mapping[str, type[Brick[Any, Any]]] = MappingProxyType(
 """Every brick that ships, by the name of its spec; the last ones only say what to use instead."""
 
 
+def shipped_bricks(chromium: str = "") -> dict[str, type[Brick[Any, Any]]]:
+    """Every brick that ships; ``chromium`` is the browser for steps that do not name one."""
+    return {**BRICKS, "playwright": PlaywrightBrick.using(chromium)}
+
+
 def load_pipeline(
     path: str | Path,
     *,
@@ -69,7 +74,7 @@ def load_pipeline(
 
     ``chromium`` is the browser for steps that do not name one.
     """
-    known = InstalledBricks({**BRICKS, "playwright": PlaywrightBrick.using(chromium), **(bricks or {})})
+    known = InstalledBricks({**shipped_bricks(chromium), **(bricks or {})})
     return Pipeline(read_definition(path), known, secrets=secrets, specs_of=specs_of)
 
 

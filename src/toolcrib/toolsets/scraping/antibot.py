@@ -77,6 +77,7 @@ class ScraperApiBrick(FetchBrick):
         premium: bool = Field(False, description="through the proxies of homes and telephones")
 
     spec = scraping_spec("scraperapi")
+    private = ("max_bytes", "endpoint")
     modules = ("httpx",)
     config: Config
 

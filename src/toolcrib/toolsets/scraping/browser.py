@@ -50,6 +50,7 @@ class PlaywrightBrick(FetchBrick):
         user_agent: str = Field("", description="instead of the browser's own; robots.txt is obeyed under its name")
 
     spec = scraping_spec("playwright")
+    private = ("max_bytes", "executable")
     modules = ("playwright",)
     executable: ClassVar[str] = ""
     """The browser if the step's own settings do not name one."""

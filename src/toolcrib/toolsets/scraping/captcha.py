@@ -64,6 +64,7 @@ class AntiCaptchaBrick(ConnectingBrick[Page, Page]):
         attempts: int = Field(2, ge=1, le=10, description="how often a page may ask again")
 
     spec = scraping_spec("anticaptcha")
+    private = ("endpoint",)
     takes = Page
     gives = Page
     modules = ("httpx", "lxml")

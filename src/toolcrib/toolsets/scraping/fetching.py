@@ -90,6 +90,7 @@ class FetchBrick(ConnectingBrick[Request, Page]):
     """A request that names a proxy of its own goes there: the rules judge that proxy, and the request's host alone."""
 
     Config: ClassVar[type[BrickConfig]] = FetchConfig
+    private: ClassVar[tuple[str, ...]] = ("max_bytes",)
     takes = Request
     gives = Page
 

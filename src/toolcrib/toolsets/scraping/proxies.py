@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
@@ -32,6 +33,8 @@ class ProxyListBrick(Brick[Request, Request]):
             return self
 
     spec = scraping_spec("proxy-list")
+    files = ("file",)
+    example: ClassVar[Mapping[str, Any]] = {"file": "proxies.txt"}
     takes = Request
     gives = Request
     quick = True

@@ -31,6 +31,7 @@ class RowsBrick(BatchBrick[Record, Stored]):
     """Keeps what it has not kept before. The same record again, also in a later run, changes nothing."""
 
     Config: ClassVar[type[BrickConfig]] = RowsConfig
+    files = ("path",)
     takes = Record
     gives = Stored
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 from urllib.parse import urljoin
@@ -77,6 +77,7 @@ class ParserBrick(Brick[Page, Record], Generic[Node]):
     """Reads records from pages by selectors. A record of which no field was found is left out."""
 
     Config: ClassVar[type[BrickConfig]] = ParserConfig
+    example: ClassVar[Mapping[str, Any]] = {"selectors": {"title": "title"}}
     takes = Page
     gives = Record
 

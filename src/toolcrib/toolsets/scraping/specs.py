@@ -11,7 +11,12 @@ from pydantic import BeforeValidator
 
 from toolcrib import ToolSpec
 
-Names = Annotated[tuple[str, ...], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
+Names = Annotated[
+    tuple[str, ...],
+    BeforeValidator(
+        lambda value: [value] if isinstance(value, str) else value, json_schema_input_type=str | tuple[str, ...]
+    ),
+]
 """A setting of one name or of several."""
 
 

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
@@ -30,6 +30,7 @@ class SqliteBrick(RowsBrick):
         table: str = Field("records", min_length=1, description="the table; it is made if it is not there")
 
     spec = scraping_spec("sqlite")
+    example: ClassVar[Mapping[str, Any]] = {"path": "rows.db"}
     config: Config
 
     def begin(self) -> Iterator[str]:
@@ -81,6 +82,7 @@ class ParquetBrick(RowsBrick):
     """
 
     spec = scraping_spec("parquet")
+    example: ClassVar[Mapping[str, Any]] = {"path": "rows.parquet"}
     modules = ("pyarrow",)
 
     def begin(self) -> Iterator[str]:

@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -18,6 +19,7 @@ from toolcrib.toolsets.scraping.specs import scraping_spec
 
 class JsonLinesBrick(RowsBrick):
     spec = scraping_spec("jsonlines")
+    example: ClassVar[Mapping[str, Any]] = {"path": "rows.jsonl"}
 
     def begin(self) -> Iterator[str]:
         for row in read_json_lines(self.path):
@@ -34,6 +36,7 @@ class CsvBrick(RowsBrick):
         columns: tuple[str, ...] = Field((), description="the columns in their order")
 
     spec = scraping_spec("csv")
+    example: ClassVar[Mapping[str, Any]] = {"path": "rows.csv"}
     config: Config
 
     def begin(self) -> Iterator[str]:
