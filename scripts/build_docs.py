@@ -75,6 +75,8 @@ def _arguments(command: Any) -> str:
 
 def _options(command: Any) -> str:
     rows = []
+    if hasattr(command, "fill_defaults"):
+        command.fill_defaults()
     for param in command.params:
         if param.param_type_name != "option" or param.name in ("install_completion", "show_completion"):
             continue
