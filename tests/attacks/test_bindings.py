@@ -464,7 +464,7 @@ def test_the_brains_file_names_no_binding(tmp_path: Path, settings: Settings) ->
         "execution_mode": "sync", "capabilities": [], "binding": {"python": f"{SHIPPED}.scraping.rows:append"},
     }  # fmt: skip
     path.write_text(json.dumps([written]))
-    brain = settings.with_changes("test", store=f"brain://{path}")
+    brain = settings.with_changes("test", store=f"brain:///{path}")
     with pytest.raises(ToolcribError, match="binding"):
         open_catalogue(settings=brain)
     path.write_text("[]")

@@ -63,7 +63,8 @@ class Settings(BaseSettings):
     store: str = _set(
         "",
         "Where the tools are: memory:, json:///path, sqlite:///path, mongodb://... or brain:///path (brain: alone is "
-        "brain_file); by default a SQLite file in data_dir.",
+        "brain_file); by default a SQLite file in data_dir. Three slashes are a path from the working folder, four "
+        "are one from the root.",
     )
     blobs: str = _set(
         "",
@@ -253,8 +254,8 @@ class Settings(BaseSettings):
 
 
 def file_url(scheme: str, path: Path) -> str:
-    """The address of a file, such as ``sqlite:///path``."""
-    return f"{scheme}://{quote(str(path.absolute()))}"
+    """The address of a path from the root: ``file:///path``, and ``sqlite:////path`` as stores write it."""
+    return f"{scheme}:{'//' if scheme == 'file' else '///'}{quote(str(path.absolute()))}"
 
 
 def load_settings(environ: Mapping[str, str] | None = None, folder: Path | None = None) -> Settings:

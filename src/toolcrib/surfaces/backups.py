@@ -21,7 +21,7 @@ from toolcrib.bootstrap import System, open_system, replacing
 from toolcrib.catalogue.code import digest_named, open_code
 from toolcrib.catalogue.finding import matching_records
 from toolcrib.core.chains import PAST, Head, Link, linked
-from toolcrib.core.errors import ConflictError, InvalidBundleError, disk_error
+from toolcrib.core.errors import ConflictError, InvalidBundleError, SettingsError, disk_error
 from toolcrib.core.json import read_json
 from toolcrib.core.query import ALL
 from toolcrib.core.spec import ToolSpec
@@ -127,6 +127,8 @@ def restore(settings: Settings, path: Path) -> Saved:
     try:
         with file, zipfile.ZipFile(file) as archive:
             return _read(archive, settings, _manifest(archive, path))
+    except SettingsError:
+        raise
     except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError) as error:
         raise InvalidBundleError(f"{str(path)!r} is not a backup of Toolcrib: {error}") from None
     except OSError as error:

@@ -89,10 +89,10 @@ def test_a_broken_file_is_reported_with_its_path_and_stays(cli: Cli, home: Path)
 
 
 def test_any_file_can_be_the_brains(cli: Cli, home: Path):
-    store = f"brain://{home}/elsewhere.json"
+    store = f"brain:///{home}/elsewhere.json"
     cli("tools", "add", "-f", str(SAMPLES / "playwright.json"), "--store", store)
     assert [entry["name"] for entry in json.loads((home / "elsewhere.json").read_bytes())] == ["playwright"]
-    assert cli("tools", "list", "--store", f"sqlite://{home}/own.db", program="brain").json == []
+    assert cli("tools", "list", "--store", f"sqlite:///{home}/own.db", program="brain").json == []
 
 
 def test_the_brains_file_is_a_store_like_any_other(cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch):
@@ -102,7 +102,7 @@ def test_the_brains_file_is_a_store_like_any_other(cli: Cli, home: Path, monkeyp
     saved = cli("backup", "all.zip", program="brain").json
     assert (saved["tools"], saved["events"]) == (1, 2)
     checks = {check["name"]: check["detail"] for check in cli("doctor", program="brain").json}
-    assert checks["store"] == f"brain://{file} holds 1 tool"
+    assert checks["store"] == f"brain:///{file} holds 1 tool"
     monkeypatch.setenv("TOOLCRIB_STORE", "brain:")
     assert cli("tools", "list").json == cli("tools", "list", program="brain").json
 

@@ -112,13 +112,13 @@ def test_a_store_that_does_not_exist_is_told(cli: Cli):
 
 def test_a_store_that_fails_is_status_6(cli: Cli, home: Path):
     (home / "broken.db").write_bytes(b"this is not a database, however long one reads in it" * 100)
-    failed = cli("tools", "list", "--store", f"sqlite://{home}/broken.db")
+    failed = cli("tools", "list", "--store", f"sqlite:///{home}/broken.db")
     assert failed.status == 6
     assert "broken.db" in one_sentence(failed)
 
 
 def test_the_store_can_be_named_before_or_after_the_command(cli: Cli, home: Path):
-    store = f"sqlite://{home}/other.db"
+    store = f"sqlite:///{home}/other.db"
     cli("--store", store, "tools", "add", "-f", written("add.json", ADD))
     assert len(cli("tools", "list", "--store", store).json) == 1
     assert cli("tools", "list").json == []
@@ -176,9 +176,9 @@ def test_plans_are_made(cli: Cli):
 def test_an_export_can_be_imported_again(cli: Cli, format: str):
     cli("tools", "add", "-f", written("add.json", ADD))
     written("exported.json", cli("tools", "export", "--format", format).out)
-    imported = cli("tools", "import", "exported.json", "--store", f"sqlite://{Path.cwd()}/copy.db")
+    imported = cli("tools", "import", "exported.json", "--store", f"sqlite:///{Path.cwd()}/copy.db")
     assert imported.out == "Imported 1 tool: 'add'.\n"
-    copy = cli("tools", "show", "add", "--store", f"sqlite://{Path.cwd()}/copy.db").json
+    copy = cli("tools", "show", "add", "--store", f"sqlite:///{Path.cwd()}/copy.db").json
     assert copy["parameters"]["properties"] == ADD["parameters"]["properties"]
 
 
@@ -186,7 +186,7 @@ def test_the_own_format_keeps_everything(cli: Cli):
     cli("tools", "add", "--samples")
     everything = cli("tools", "export").json
     written("all.json", everything)
-    copy = f"sqlite://{Path.cwd()}/copy.db"
+    copy = f"sqlite:///{Path.cwd()}/copy.db"
     assert cli("tools", "import", "all.json", "--store", copy).status == 0
     assert cli("tools", "export", "--store", copy).json == everything
     again = cli("tools", "import", "all.json", "--store", copy)
