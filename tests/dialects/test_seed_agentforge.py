@@ -159,7 +159,7 @@ def test_every_prompt_option(registry: ToolRegistry) -> None:
     for left_out in ("Notes:", "FILE SYSTEM TOOLS", "http-request"):
         assert left_out not in prompt
     with pytest.raises(ToolValidationError, match="no option 'includeExamples'; did you mean 'include_examples'"):
-        registry.generate_prompt({"includeExamples": True})  # type: ignore[typeddict-unknown-key]
+        registry.generate_prompt({"includeExamples": True})  # type: ignore[arg-type]
 
 
 async def test_langchain(registry: ToolRegistry) -> None:

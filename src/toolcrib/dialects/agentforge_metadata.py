@@ -53,7 +53,8 @@ class ToolMetadata:
         for name in ("display_name", "usage_notes", "version", "author", "replaced_by"):
             object.__setattr__(self, name, getattr(self, name) or None)
         object.__setattr__(self, "category", as_word(ToolCategory, self.category))
-        check_examples((example for example in self.examples if not isinstance(example, ToolExample)), self.name)
+        given: list[Any] = list(self.examples)  # a caller may well give mappings
+        check_examples((example for example in given if not isinstance(example, ToolExample)), self.name)
         object.__setattr__(self, "examples", [ToolExample.model_validate(example) for example in self.examples])
 
     def to_spec(self, **fields: Any) -> ToolSpec:

@@ -61,7 +61,7 @@ DaysOption = Annotated[float, typer.Option("--days", metavar="N", help="When it 
 class WithDefaults(TyperCommand):
     """A command whose options are settings: its help shows what counts if these are set nowhere."""
 
-    def format_help(self, ctx: typer.Context, formatter: Any) -> None:
+    def format_help(self, ctx: Any, formatter: Any) -> None:
         self.fill_defaults()
         super().format_help(ctx, formatter)
 
