@@ -484,7 +484,8 @@ async def test_an_instance_of_the_schema_is_input_too() -> None:
     order = Order.model_validate({"what-is-it": "tea", "nested": nested})
     await tool.execute(order)
     assert seen == [("tea", nested, 3)]
-    for wrong in (nested, Order.model_construct(nested=nested)):
+    wrong_type: dict[str, Any] = {"what": 7, "nested": nested}
+    for wrong in (nested, Order.model_construct(**wrong_type)):
         with pytest.raises(ToolValidationError, match="'take-order'"):
             await tool.execute(wrong)
     assert len(seen) == 1

@@ -182,7 +182,7 @@ def test_the_first_of_a_name_wins_and_a_warning_is_logged(
         ({"supports_streaming": True}, ["run_python"]),
         ({"supports_streaming": False}, []),
         ({"models": ["small"]}, ["run_python"]),
-        ({"models": ["large", "small"]}, ["run_python"]),
+        ({"models": list(reversed(RunPython.models))}, ["run_python"]),
         ({"models": ("small",)}, ["run_python"]),
         ({"models": {"small", "none"}}, []),
         ({"models": []}, ["run_python"]),

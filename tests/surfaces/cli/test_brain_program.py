@@ -1,4 +1,4 @@
-"""The Brain's command lines, as its design writes them, typed into the real program."""
+"""The Brain's command lines, as its design writes them, each as the program runs it, and one typed into it."""
 
 import json
 import shutil
@@ -11,17 +11,18 @@ SAMPLES = Path(__file__).parents[2] / "dialects/brain"
 
 
 @pytest.fixture
-def brain(shell: Cli, home: Path):
+def brain(cli: Cli, home: Path):
     for name in ("playwright.json", "beautifulsoup4.json"):
         shutil.copy(SAMPLES / name, home)
-    return lambda line: shell(*line.split())
+    return lambda line: cli(*line.split()[1:], program=line.split()[0])
 
 
-def test_the_regression_lines(brain, home: Path):
+def test_the_regression_lines(brain, shell: Cli, home: Path):
     added = brain("brain tools add -f playwright.json")
     assert (added.status, added.out, added.err) == (0, "Added tool 'playwright'.\n", "")
     assert brain("brain tools add -f beautifulsoup4.json").status == 0
 
+    assert [tool["name"] for tool in shell("brain", "tools", "list").json] == ["beautifulsoup4", "playwright"]
     browsers = brain("brain tools list --type browser")
     assert [tool["name"] for tool in browsers.json] == ["playwright"]
     parsers = brain("brain tools list --capability html_parsing")

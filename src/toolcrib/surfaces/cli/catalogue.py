@@ -128,7 +128,7 @@ def list_tools(
 
     invoked = invocation(ctx, store, as_json)
     given = {"tool_type": tool_type, "capabilities": [capability] if capability else [], "tags": tag or []}
-    wanted = {field: value for field, value in given.items() if value}
+    wanted: dict[str, Any] = {field: value for field, value in given.items() if value}
     if plugins:
         with invoked.system() as system:
             specs = [tool.spec for tool in system.plugins.filter(**wanted)[:limit]]
