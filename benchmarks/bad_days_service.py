@@ -122,7 +122,7 @@ class Service:
         self._open.callback(self._outside.shutdown)
         outside = f"http://127.0.0.1:{self._outside.server_port}"
         environment = {
-            "TOOLCRIB_DATA_DIR": str(self.folder), "TOOLCRIB_STORE": f"sqlite://{self.folder}/toolcrib.db",
+            "TOOLCRIB_DATA_DIR": str(self.folder), "TOOLCRIB_STORE": f"sqlite:///{self.folder}/toolcrib.db",
             "TOOLCRIB_AUTH": "required", "TOOLCRIB_JWT_ISSUER": ISSUER, "TOOLCRIB_JWT_AUDIENCE": AUDIENCE,
             "TOOLCRIB_JWT_KEYS": f"{outside}/jwks", "HOME": str(self.folder),
             **{name: value.replace("OUTSIDE", outside) for name, value in self._settings.items()},
@@ -159,7 +159,7 @@ def filled(folder: Path, number: int, tools: int) -> Path:
     made, copied = folder / f"filled-{tools}", folder / f"service-{number}"
     if not made.exists():
         made.mkdir(parents=True)
-        fill(f"sqlite://{made}/toolcrib.db", tools)
+        fill(f"sqlite:///{made}/toolcrib.db", tools)
     shutil.rmtree(copied, ignore_errors=True)
     shutil.copytree(made, copied)
     copied.chmod(0o755)

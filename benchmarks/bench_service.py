@@ -134,7 +134,7 @@ def wrk(port: int, seconds: int, script: Path, group: int) -> Measured:
 
 
 def reading(folder: Path, tools: int, rounds: int, seconds: int) -> None:
-    url = f"sqlite://{folder}/toolcrib.db"
+    url = f"sqlite:///{folder}/toolcrib.db"
     print(f"filling {tools} tools ...", flush=True)
     fill(url, tools)
     at_random, in_turn = folder / "random.lua", folder / "turn.lua"

@@ -77,6 +77,8 @@ def _arguments(command: Any) -> str:
 
 def _options(command: Any) -> str:
     rows = []
+    if hasattr(command, "fill_defaults"):
+        command.fill_defaults()
     for param in command.params:
         if param.param_type_name != "option" or param.name in ("install_completion", "show_completion"):
             continue
@@ -392,7 +394,7 @@ def python_page() -> str:
     rooms: dict[str, list[str]] = {room: [] for room in (*PYTHON_ROOMS, "errors")}
     for name in toolcrib.__all__:
         module = getattr(toolcrib, name).__module__.split(".")
-        rooms["errors" if module[-1] == "errors" else module[1]].append(name)
+        rooms[module[1] if len(module) > 1 else "errors"].append(name)
     lines = ["# Python", _prose("Everything that `toolcrib` exports, and the ports that an adapter fills.")]
     for room, names in rooms.items():
         lines.append(f"## {PYTHON_ROOMS.get(room, 'Errors')}")

@@ -67,7 +67,7 @@ registry = ToolRegistry([add])
 print(asyncio.run(registry.execute("add", {"a": 2})).data)
 print(registry.definitions("anthropic")[0]["name"], registry.generate_prompt()[:16])
 with tempfile.TemporaryDirectory() as folder:
-    for url in ("memory:", f"json://{folder}/tools.json", f"sqlite://{folder}/tools.db"):
+    for url in ("memory:", f"json:///{folder}/tools.json", f"sqlite:///{folder}/tools.db"):
         catalogue = open_catalogue(url)
         catalogue.publish(add.spec)
         print(catalogue.get("add").name, [hit.spec.name for hit in catalogue.search("add")])

@@ -115,7 +115,7 @@ def test_a_damaged_file_is_the_stores_fault_and_stays(tmp_path: Path, scheme: st
 
 
 def test_a_file_that_is_not_there_is_an_empty_catalogue(tmp_path: Path) -> None:
-    with closing(open_catalogue(f"json://{tmp_path / 'tools.json'}")) as catalogue:
+    with closing(open_catalogue(f"json:///{tmp_path / 'tools.json'}")) as catalogue:
         assert len(catalogue) == 0
 
 
@@ -125,7 +125,7 @@ async def test_the_service_says_that_its_store_is_damaged(tmp_path: Path, damage
     environment = {
         "HOME": str(tmp_path),
         "TOOLCRIB_DATA_DIR": str(tmp_path / "data"),
-        "TOOLCRIB_STORE": f"json://{file}",
+        "TOOLCRIB_STORE": f"json:///{file}",
     }
     app = application_of(open_system(load_settings(environment, tmp_path)))
     async with lifespan(app):

@@ -52,7 +52,7 @@ class Kept:
                 audit.record(event)
 
     def sql(self, statement: str) -> None:
-        path = self.url.removeprefix("sqlite://").replace(".db", ".audit.db")
+        path = self.url.removeprefix("sqlite:///").replace(".db", ".audit.db")
         with closing(sqlite3.connect(path)) as file, file:
             file.execute(statement)
 
@@ -131,7 +131,7 @@ def test_a_chain_that_was_made_anew_does_not_hold_the_head_that_the_log_has(kept
     remembered = kept.head()
     assert kept.verdict(remembered).fault == ""
     if kept.url.startswith("sqlite"):
-        Path(kept.url.removeprefix("sqlite://").replace(".db", ".audit.db")).unlink()
+        Path(kept.url.removeprefix("sqlite:///").replace(".db", ".audit.db")).unlink()
     else:
         kept.mongo(lambda audit: audit.drop())
     kept.record(*EVENTS[:5], *EVENTS[6:])
@@ -187,7 +187,8 @@ def test_a_backup_keeps_the_chains(kept: Kept, tmp_path: Path) -> None:
             system.catalogue.publish({"name": "a", "description": "A."}, replace=True)
     remembered = kept.head()
     backup(settings, tmp_path / "saved.zip")
-    for store in (f"sqlite://{tmp_path}/other/tools.db", f"json://{tmp_path}/third/tools.json"):
+    (tmp_path / "third").mkdir()
+    for store in (f"sqlite:///{tmp_path}/other/tools.db", f"json:///{tmp_path}/third/tools.json"):
         restore(Settings(data_dir=str(tmp_path / "other"), store=store), tmp_path / "saved.zip")
         with closing(open_audit(store)) as audit:
             assert verify(audit.links, audit.heads(), [remembered]).fault == ""

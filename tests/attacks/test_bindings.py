@@ -515,7 +515,7 @@ async def test_an_entry_of_the_brains_file_runs_nothing_that_the_operator_does_n
         "execution_mode": "sync", "capabilities": [],
     }  # fmt: skip
     path.write_text(json.dumps([written | {"binding": binding}]))
-    brain = settings.with_changes("test", store=f"brain://{path}")
+    brain = settings.with_changes("test", store=f"brain:///{path}")
     with pytest.raises(ToolcribError, match="binding"):
         open_catalogue(settings=brain)
     path.write_text(json.dumps([written | {"metadata": {"binding": binding}}]))

@@ -298,7 +298,7 @@ async def test_a_seal_of_the_first_release_opens_where_it_stands_and_is_made_ane
 
 
 def test_rotating_the_keys_seals_anew(tmp_path: Path, settings: Settings, good: Receiver) -> None:
-    url = f"sqlite://{tmp_path}/tools.db"
+    url = f"sqlite:///{tmp_path}/tools.db"
     catalogue = open_catalogue(url, settings)
     of_the_first_release(catalogue, good.url)
     catalogue.close()
@@ -310,7 +310,7 @@ def test_rotating_the_keys_seals_anew(tmp_path: Path, settings: Settings, good: 
 
 
 def test_a_value_that_no_key_opens_does_not_stand_in_the_way(tmp_path: Path, settings: Settings) -> None:
-    url = f"sqlite://{tmp_path}/tools.db"
+    url = f"sqlite:///{tmp_path}/tools.db"
     catalogue = open_catalogue(url, settings)
     catalogue.publish(spec("https://example.com", credentials={"api_key": SECRET}))
     moved(catalogue, "https://example.com", sealed := AesGcmSeal([new_key()]).close(SECRET, "weather\0api_key"))
@@ -323,7 +323,7 @@ def test_a_value_that_no_key_opens_does_not_stand_in_the_way(tmp_path: Path, set
 
 
 def test_the_code_is_where_a_bundles_credentials_go(tmp_path: Path, settings: Settings) -> None:
-    catalogue = open_catalogue(f"sqlite://{tmp_path}/tools.db", settings)
+    catalogue = open_catalogue(f"sqlite:///{tmp_path}/tools.db", settings)
     path = tmp_path / "bundle.zip"
 
     def upload(code: bytes, value: str | None, address: str = "http://a.example") -> Any:
@@ -353,7 +353,7 @@ def test_the_code_is_where_a_bundles_credentials_go(tmp_path: Path, settings: Se
 def test_a_backup_holds_no_value_and_a_changed_one_opens_nowhere(
     tmp_path: Path, settings: Settings, good: Receiver, evil: Receiver
 ) -> None:
-    here = settings.with_changes("test", store=f"sqlite://{tmp_path}/here.db", blobs=f"file://{tmp_path}/blobs")
+    here = settings.with_changes("test", store=f"sqlite:///{tmp_path}/here.db", blobs=f"file://{tmp_path}/blobs")
     catalogue = open_catalogue(settings=here)
     catalogue.publish(spec(good.url, credentials={"api_key": SECRET}))
     catalogue.close()
@@ -365,7 +365,7 @@ def test_a_backup_holds_no_value_and_a_changed_one_opens_nowhere(
             assert SECRET.encode() not in content
             other.writestr(name, content.replace(good.url.encode(), evil.url.encode()))
     for path, opens in ((saved, True), (changed, False)):
-        there = here.with_changes("test", store=f"sqlite://{tmp_path}/{path.stem}.db")
+        there = here.with_changes("test", store=f"sqlite:///{tmp_path}/{path.stem}.db")
         restore(there, path)
         catalogue = open_catalogue(settings=there)
         if opens:

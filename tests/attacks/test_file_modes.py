@@ -72,7 +72,8 @@ def test_after_a_busy_life_nothing_is_open_to_others(attacked: Attacked) -> None
 
 @pytest.mark.parametrize("store", ["sqlite:///{}/in/tools.db", "json:///{}/in/tools.json", "brain:///{}/in/tools.json"])
 def test_a_library_leaves_nothing_open(tmp_path: Path, store: str) -> None:
-    settings = Settings(data_dir=str(tmp_path / "data"), store=store.format(str(tmp_path).lstrip("/")))
+    settings = Settings(data_dir=str(tmp_path / "data"), store=store.format(tmp_path))
+    (tmp_path / "in").mkdir(mode=0o700)
     catalogue = open_catalogue(settings=settings)
     sealed = {} if "brain" in store else {"credentials": {"key": "s"}}
     catalogue.publish({"name": "a", "description": "A.", "execution_mode": "sync", **sealed})

@@ -378,7 +378,7 @@ def test_a_budget_that_is_enough_changes_nothing(filled: Store):
 
 def test_sqlite_ends_a_statement_that_gives_no_row(tmp_path: Path):
     """The work is all in SQLite, which is asked whether it may go on."""
-    store = open_store(f"sqlite://{tmp_path}/tools.db")
+    store = open_store(f"sqlite:///{tmp_path}/tools.db")
     store.commit([Change(name, document_of(name)) for name in (f"t{number:04}" for number in range(2000))])
     nothing = parse({"description": {"$regex": "nobody wrote this", "$options": "i"}})
     budget = QueryBudget(QueryLimits(seconds=0), time.thread_time)

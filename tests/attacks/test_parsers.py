@@ -363,7 +363,7 @@ def test_the_terms_of_long_words_are_not_remembered() -> None:
 
 def test_no_value_of_a_filter_is_remembered(tmp_path: Path) -> None:
     """How long its postings are is remembered of 10,000 filters, which may have a million characters each."""
-    with closing(open_store(f"sqlite://{tmp_path}/tools.db")) as store:
+    with closing(open_store(f"sqlite:///{tmp_path}/tools.db")) as store:
 
         def ask(number: int) -> None:
             tags = [f"{number} {each} {'x' * 9000}" for each in range(50)]

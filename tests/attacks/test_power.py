@@ -453,7 +453,7 @@ def test_owners_survive_a_backup(settings: Settings, tmp_path: Path) -> None:
         system.catalogue.give("a", "eve")
     backup(settings, tmp_path / "saved.zip")
     elsewhere = settings.with_changes(
-        "test", store=f"json://{tmp_path}/restored.json", data_dir=str(tmp_path / "other")
+        "test", store=f"json:///{tmp_path}/restored.json", data_dir=str(tmp_path / "other")
     )
     restore(elsewhere, tmp_path / "saved.zip")
     with open_system(elsewhere) as system:

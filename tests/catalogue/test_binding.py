@@ -182,7 +182,7 @@ async def test_an_uploaded_bundle_runs_and_goes(settings: Settings, tmp_path: Pa
         archive.writestr("spec.json", json.dumps(entry))
         archive.writestr("tool.md", "# Sum")
         archive.writestr("tool.zip", code.getvalue())
-    catalogue = open_catalogue(f"sqlite://{tmp_path}/tools.db", settings)
+    catalogue = open_catalogue(f"sqlite:///{tmp_path}/tools.db", settings)
     blobs = open_blobs(settings)
     ingest(bundle, blobs=blobs, catalogue=catalogue, link_for=lambda digest: bundle_link("http://x", digest))
     assert await catalogue.tool("sum").execute({"a": 1, "b": 2}) == {"sum": 3}
@@ -194,7 +194,7 @@ async def test_an_uploaded_bundle_runs_and_goes(settings: Settings, tmp_path: Pa
     catalogue.close()
     with open_system(settings) as system:  # what was in use when the tool was deleted is swept when it is not
         wait_until(lambda: system.unpacked.sweep(set()) or not list((settings.data_folder / "unpacked").iterdir()))
-    catalogue = open_catalogue(f"sqlite://{tmp_path}/tools.db", refusing)
+    catalogue = open_catalogue(f"sqlite:///{tmp_path}/tools.db", refusing)
     with pytest.raises(DeniedError, match="bundles do not run here"):
         catalogue.tool("sum")
     catalogue.close()
@@ -221,7 +221,7 @@ async def test_a_changed_tool_is_bound_anew(settings: Settings) -> None:
 
 
 def test_the_samples_fill_an_empty_catalogue(settings: Settings, tmp_path: Path) -> None:
-    catalogue = open_catalogue(f"sqlite://{tmp_path}/tools.db", settings)
+    catalogue = open_catalogue(f"sqlite:///{tmp_path}/tools.db", settings)
     assert seed_samples(catalogue) == len(catalogue) > 60
     assert seed_samples(catalogue) == 0
     assert catalogue.get("playwright").tool_type == "browser"
@@ -257,8 +257,10 @@ def test_a_pipeline_keeps_the_tools_it_is_made_of(settings: Settings) -> None:
     [
         ("redis://x", "use memory:, json:///path, sqlite:///path, mongodb://host/database"),
         ("tools.db", "not the address of a store"),
-        ("sqlite://tools.db", "names no file; write sqlite:///and/the/full/path"),
+        ("sqlite://tools.db", "names no file; write sqlite:///path for one from here, sqlite:////path"),
         ("json:///", "names no file"),
+        ("sqlite:///folder/", "names no file"),
+        ("sqlite:///:memory:", "the store in memory is 'memory:'"),
         ("json:///tools.json#1", "names no file"),
     ],
 )

@@ -272,7 +272,7 @@ def test_a_crash_leaves_its_event() -> None:
 def test_a_broken_audit_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "tools.audit.db").write_bytes(b"not a database, but long enough to be looked at" * 50)
     with pytest.raises(StoreError, match=r"tools\.audit\.db"):
-        open_audit(f"sqlite://{tmp_path}/tools.db")
+        open_audit(f"sqlite:///{tmp_path}/tools.db")
 
 
 # Cleanup
@@ -343,7 +343,7 @@ Catalogue(SqliteStore(sys.argv[1]), cleanups=[lambda gone: os._exit(9)]).delete(
 
 def test_a_process_that_dies_between_the_deletion_and_the_cleanup(tmp_path: Path, settings: Settings) -> None:
     given = settings.with_changes("test", blobs=f"file://{tmp_path}/blobs")
-    url = f"sqlite://{tmp_path}/tools.db"
+    url = f"sqlite:///{tmp_path}/tools.db"
     unpacked = given.data_folder / "unpacked" / ("a" * 64)
     unpacked.mkdir(parents=True)
     catalogue = open_catalogue(url, given)

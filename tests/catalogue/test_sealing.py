@@ -92,7 +92,7 @@ def test_without_a_key_only_credentials_are_refused() -> None:
 
 
 def test_a_value_moved_to_another_tool_in_the_store_does_not_open(settings: Settings, tmp_path: Path) -> None:
-    catalogue = open_catalogue(f"sqlite://{tmp_path}/tools.db", settings)
+    catalogue = open_catalogue(f"sqlite:///{tmp_path}/tools.db", settings)
     catalogue.publish_many([tool("mine", key="secret"), tool("yours", key="other")])
     stolen = catalogue.store.get("mine")
     target = catalogue.store.get("yours")
@@ -107,7 +107,7 @@ def test_a_value_moved_to_another_tool_in_the_store_does_not_open(settings: Sett
 
 def test_an_embedded_catalogue_makes_its_key_at_the_first_need(tmp_path: Path) -> None:
     settings = Settings(data_dir=str(tmp_path / "data"), environ={})
-    url, path = f"sqlite://{tmp_path}/tools.db", tmp_path / "data/keys/seal.key"
+    url, path = f"sqlite:///{tmp_path}/tools.db", tmp_path / "data/keys/seal.key"
     catalogue = open_catalogue(url, settings)
     catalogue.publish(tool())
     assert not path.exists()

@@ -31,7 +31,7 @@ def test_compatible_tools_come_from_every_store_alike(catalogue: Catalogue) -> N
 
 def test_a_few_compatible_tools_among_many_are_found(tmp_path: Path) -> None:
     given = Settings(data_dir=str(tmp_path), environ={})
-    catalogue = open_catalogue(f"sqlite://{tmp_path}/tools.db", given)
+    catalogue = open_catalogue(f"sqlite:///{tmp_path}/tools.db", given)
     catalogue.publish_many(
         ToolSpec(name=f"tool-{number:05}", description="d", tool_type=f"type-{number % 100}") for number in range(3000)
     )

@@ -1,5 +1,9 @@
 import asyncio
+import gc
 import logging
+import pickle
+import traceback
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -7,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.tools import StructuredTool
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field, SecretStr, field_validator
 
 import toolcrib
+from toolcrib.dialects import agentforge
 from toolcrib.dialects.agentforge import (
     RegistryEvent,
     Tool,
@@ -20,6 +25,7 @@ from toolcrib.dialects.agentforge import (
     ToolMetadata,
     ToolRegistry,
     ToolValidationError,
+    Updated,
     create_tool,
 )
 
@@ -382,6 +388,136 @@ def test_handlers_of_every_shape() -> None:
     assert heard == [("a-tool", tool), (), (), None]
 
 
+def test_a_handlers_defaults_are_its_own() -> None:
+    registry, heard = ToolRegistry(), list[Any]()
+    tool = simple("a-tool")
+    for name in ("x", "y"):
+        for event in RegistryEvent:
+            registry.on(event, lambda payload, name=name, *, more=1: heard.append((payload, name, more)))
+    registry.on("tool:registered", lambda payload=None: heard.append(payload))
+    registry.register(tool)
+    registry.update("a-tool", tool)
+    registry.remove("a-tool")
+    registry.clear()
+    updated = Updated("a-tool", tool)
+    assert heard == [
+        (tool, "x", 1), (tool, "y", 1), tool, (updated, "x", 1), (updated, "y", 1), (tool, "x", 1), (tool, "y", 1),
+        (None, "x", 1), (None, "y", 1),
+    ]  # fmt: skip
+
+
+def test_without_a_loop_an_async_handler_runs_to_its_end(caplog: pytest.LogCaptureFixture) -> None:
+    registry, heard = ToolRegistry(), list[Any]()
+
+    async def later(tool: Tool) -> None:
+        await asyncio.sleep(0)
+        heard.append(tool.name)
+        raise RuntimeError("broken later")
+
+    registry.on("tool:registered", later)
+    registry.register(simple("a-tool"))
+    registry.register(simple("b-tool"))
+    assert heard == ["a-tool", "b-tool"]
+    assert caplog.text.count("RuntimeError: broken later") == 2
+    registry.off("tool:registered", later)
+    registry.register(simple("c-tool"))
+    assert heard == ["a-tool", "b-tool"]
+
+
+async def test_on_a_loop_an_async_handler_is_a_task_that_is_held(caplog: pytest.LogCaptureFixture) -> None:
+    registry, going_on, done = ToolRegistry(), asyncio.Event(), asyncio.Event()
+
+    async def later(tool: Tool, when: asyncio.Event = going_on) -> None:
+        await when.wait()
+        done.set()
+        raise RuntimeError("broken later")
+
+    registry.on("tool:registered", later)
+    registry.register(simple("a-tool"))
+    assert not done.is_set()
+    gc.collect()
+    going_on.set()
+    await done.wait()
+    await asyncio.sleep(0)
+    assert "a handler of 'tool:registered' raised" in caplog.text
+    assert "broken later" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("example", "lacks"),
+    [
+        ({"input": {}}, "lacks its 'description'"),
+        ({"description": "", "input": {}}, "lacks its 'description'"),
+        ({"description": "d"}, "lacks its 'input'"),
+        ({}, "lacks its 'description' and 'input'"),
+        (ToolExample(description="d"), "lacks its 'input'"),
+        (ToolExample(input={"a": 1}), "lacks its 'description'"),
+    ],
+)
+def test_an_example_says_what_it_shows_and_with_which_input(example: Any, lacks: str) -> None:
+    builder = create_tool().name("valid-name").description("d").category("web").schema({"type": "object"})
+    builder.implement(lambda: None).example({"description": "d", "input": {}}).example(example)
+    with pytest.raises(ToolValidationError) as refused:
+        builder.build()
+    assert str(refused.value) == f"the examples of tool 'valid-name': number 2 {lacks}"
+    if not isinstance(example, ToolExample):
+        with pytest.raises(ToolValidationError, match=lacks):
+            ToolMetadata("valid-name", "d", "web", examples=[example])
+
+
+class Nested(BaseModel):
+    at: datetime = Field(description="When")
+    key: SecretStr = Field(description="A secret")
+
+
+class Order(BaseModel):
+    what: str = Field(description="What", alias="what-is-it")
+    nested: Nested = Field(description="More")
+    count: int = Field(3, description="How many")
+
+
+async def test_an_instance_of_the_schema_is_input_too() -> None:
+    seen = list[Any]()
+    builder = create_tool().name("take-order").description("d").category("web").schema(Order)
+    tool = builder.implement(lambda what, nested, count: seen.append((what, nested, count))).build()
+    nested = Nested(at=datetime(2030, 1, 2, tzinfo=UTC), key=SecretStr("s3cret"))
+    order = Order.model_validate({"what-is-it": "tea", "nested": nested})
+    await tool.execute(order)
+    assert seen == [("tea", nested, 3)]
+    wrong_type: dict[str, Any] = {"what": 7, "nested": nested}
+    for wrong in (nested, Order.model_construct(**wrong_type)):
+        with pytest.raises(ToolValidationError, match="'take-order'"):
+            await tool.execute(wrong)
+    assert len(seen) == 1
+
+
+async def test_an_instance_is_as_good_as_a_mapping_for_a_json_schema() -> None:
+    assert await simple("a-tool", path="string").execute(OnlyPath(path="x")) == {"path": "x"}
+
+
+class OnlyPath(BaseModel):
+    path: str
+
+
+async def test_errors_go_by_their_public_names() -> None:
+    tool = read_file_tool()
+    for wrong, name in (({"path": 1}, "InvalidInputError"), ({"path": "/nothing"}, "ToolExecutionError")):
+        with pytest.raises(toolcrib.ToolcribError) as caught:
+            await tool.execute(wrong)
+        public = getattr(agentforge, name)
+        assert name in agentforge.__all__
+        assert type(caught.value) is public
+        again = pickle.loads(pickle.dumps(caught.value))
+        assert (type(again), str(again), again.__dict__) == (public, str(caught.value), caught.value.__dict__)
+        assert repr(caught.value).startswith(f"{name}(")
+        assert f"\ntoolcrib.dialects.agentforge.{name}: " in "".join(traceback.format_exception(caught.value))
+    registry = ToolRegistry()
+    with pytest.raises(ToolExistsError) as exists:
+        registry.register_many([tool, tool])
+    assert "toolcrib.ToolExistsError: " in traceback.format_exception_only(exists.value)[0]
+    assert type(pickle.loads(pickle.dumps(exists.value))) is toolcrib.ToolExistsError
+
+
 def test_a_handler_that_raises_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
     registry, heard = ToolRegistry(), list[Any]()
 
@@ -410,9 +546,7 @@ def test_handlers_go_away() -> None:
 
 
 def test_wrong_events_and_handlers_are_refused() -> None:
-    async def later(tool: Any) -> None: ...
-
-    for event, handler in (("tool:regstered", print), ("tool:registered", 7), ("tool:registered", later)):
+    for event, handler in (("tool:regstered", print), ("tool:registered", 7)):
         with pytest.raises(ToolValidationError):
             ToolRegistry().on(event, handler)  # type: ignore[arg-type]
 

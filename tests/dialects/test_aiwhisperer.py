@@ -1,7 +1,10 @@
+import importlib
 import os
 import subprocess
 import sys
 import textwrap
+import threading
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -60,6 +63,7 @@ class RunPython(AITool):
     category = "Code Execution"
     tags = ["python", "scripting"]
     supports_streaming = True
+    models = ["small", "large"]
 
     async def execute(self, **kwargs: Any) -> Any:
         return kwargs["code"]
@@ -177,6 +181,12 @@ def test_the_first_of_a_name_wins_and_a_warning_is_logged(
         ({"name_pattern": "file"}, []),
         ({"supports_streaming": True}, ["run_python"]),
         ({"supports_streaming": False}, []),
+        ({"models": ["small"]}, ["run_python"]),
+        ({"models": list(reversed(RunPython.models))}, ["run_python"]),
+        ({"models": ("small",)}, ["run_python"]),
+        ({"models": {"small", "none"}}, []),
+        ({"models": []}, ["run_python"]),
+        ({"models": "small"}, ["run_python"]),
         ({"tags": ["read"], "category": "Code Execution"}, []),
         ({"tags": ["read"], "category": "File System", "name_pattern": "read"}, ["read_file"]),
     ],
@@ -234,9 +244,10 @@ def test_a_broken_plugin_is_a_warning_and_stops_nobody(plugins: Path, caplog: py
     write_plugin(plugins / "b_wrong.py", "wrong name")
     write_plugin(plugins / "c_fine.py", "fine")
     assert [tool.name for tool in discovered().get_all_tools()] == ["fine"]
-    assert "a_broken.py" in caplog.text
-    assert "no good" in caplog.text
-    assert "b_wrong.py" in caplog.text
+    [broken, wrong] = [text for text in caplog.messages if text.startswith("Failed to load tool ")]
+    assert broken == f"Failed to load tool {plugins / 'a_broken.py'}: RuntimeError: no good"
+    assert wrong.startswith("Failed to load tool <class 'toolcrib_plugin_")
+    assert f"_b_wrong.Plugin'> of {plugins / 'b_wrong.py'}: InvalidNameError: " in wrong
 
 
 def test_of_two_plugins_the_first_wins(plugins: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -264,6 +275,163 @@ async def test_reload_reads_changed_files(plugins: Path) -> None:
     assert after is not None
     assert await after.execute() == 2
     assert [tool.name for tool in registry.get_all_tools()] == ["plugin", "another"]
+
+
+def test_a_model_is_handed_names_that_it_may_say_and_says_them(registry: ToolRegistry, plugins: Path) -> None:
+    class Dotted(RunPython):
+        name = "files.read"
+
+    class Own(RunPython):
+        name = "an.other"
+
+        def get_openrouter_tool_definition(self) -> dict[str, Any]:
+            return {"type": "function", "function": {"name": self.name, "description": "d", "parameters": {}}}
+
+    long = type("Long", (RunPython,), {"name": "n" * 100})
+    for tool in (Dotted(), Own(), long()):
+        registry.register_tool(tool)
+    definitions = registry.get_all_tool_definitions()
+    names = [definition["function"]["name"] for definition in definitions]
+    assert names[:4] == ["read_file", "run_python", "files_read", "an_other"]
+    core = toolcrib.ToolRegistry(registry.get_all_tools()).definitions("openrouter")
+    assert names == [definition["function"]["name"] for definition in core]
+    assert Dotted().get_openrouter_tool_definition()["function"]["name"] == "files_read"
+    assert [registry.get_tool_by_name(name) for name in names] == registry.get_all_tools()
+    exact = type("Exact", (RunPython,), {"name": "files_read"})()
+    registry.register_tool(exact)
+    assert registry.get_tool_by_name("files_read") is exact
+    with pytest.raises(toolcrib.ExportError, match=r"'files\.read' and 'files_read' are both called 'files_read'"):
+        registry.get_all_tool_definitions()
+
+
+def write_with_helper(folder: Path, name: str, answer: str, *, plugin: str = "plugin.py") -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / "helpers.py").write_text(f"def said(): return {answer!r}\n", encoding="utf-8")
+    write_plugin(folder / plugin, name, answer="said()", body="from helpers import said")
+
+
+async def test_a_plugin_imports_the_file_beside_it(plugins: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two folders each has its own, a reload sees it anew, and nobody else sees it at all."""
+    other = plugins.parent / "other"
+    monkeypatch.setenv("TOOLCRIB_PLUGINS_DIR", str(other))
+    path = list(sys.path)
+    for first, second in (("one", "two"), ("ONE", "TWO")):
+        write_with_helper(plugins, "a", first)
+        write_with_helper(other, "b", second)
+        registry = discovered()
+        for name, answer in (("a", first), ("b", second)):
+            tool = registry.get_tool_by_name(name)
+            assert tool is not None
+            assert await tool.execute() == answer
+    assert sys.path == path
+    assert "helpers" not in sys.modules
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("helpers")
+
+
+def test_the_settings_file_names_the_folder_and_the_variable_adds_one(
+    plugins: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_plugin(plugins / "p.py", "of_the_variable")
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        write_plugin(tmp_path / name / "p.py", name)
+    monkeypatch.chdir(tmp_path)
+    for written in (f'"one{os.pathsep}two"', '["one", "two"]'):
+        (tmp_path / "toolcrib.toml").write_text(f"plugins_dir = {written}")
+        assert [tool.name for tool in discovered().get_all_tools()] == ["one", "two", "of_the_variable"]
+    monkeypatch.delenv("AIWHISPERER_PLUGINS_DIR")
+    assert [tool.name for tool in discovered().get_all_tools()] == ["one", "two"]
+
+
+def test_the_first_to_ask_finds_the_folder_of_the_settings_file(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    write_plugin(tmp_path / "mine" / "p.py", "configured")
+    (tmp_path / "toolcrib.toml").write_text('plugins_dir = "mine"')
+    program = "from toolcrib.dialects.aiwhisperer import ToolRegistry; print(ToolRegistry().get_all_tools()[0].name)"
+    found = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert found.stdout == "configured\n"
+
+
+def test_no_thread_sees_half_of_a_reload(plugins: Path) -> None:
+    """Threads that read all the time, while the tools are discovered anew again and again."""
+    names = {f"tool_{number}" for number in range(5)}
+    for name in names:
+        write_plugin(plugins / f"{name}.py", name)
+    registry, over, halves = discovered(), threading.Event(), list[Any]()
+    started = threading.Barrier(4)
+
+    def read() -> None:
+        started.wait()
+        while not over.is_set():
+            seen = {tool.name for tool in ToolRegistry().get_all_tools()}
+            if seen != names or registry.get_tool_by_name("tool_4") is None:
+                halves.append(seen)
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    started.wait()
+    for _ in range(10):
+        registry.reload_tools()
+    over.set()
+    for reader in readers:
+        reader.join()
+    assert halves == []
+
+
+def test_while_a_reload_loads_the_old_tools_are_there(plugins: Path) -> None:
+    write_plugin(plugins / "p.py", "old")
+    registry = discovered()
+    gate = "import toolcrib_reload_gate as g; g.reached.set(); g.go_on.wait()"
+    write_plugin(plugins / "p.py", "new", body=gate)
+    module: Any = types.ModuleType("toolcrib_reload_gate")
+    module.reached, module.go_on = threading.Event(), threading.Event()
+    sys.modules[module.__name__] = module
+    reload = threading.Thread(target=registry.reload_tools)
+    try:
+        reload.start()
+        module.reached.wait()
+        assert ToolRegistry() is registry
+        assert [tool.name for tool in registry.get_all_tools()] == ["old"]
+    finally:
+        module.go_on.set()
+        reload.join()
+        del sys.modules[module.__name__]
+    assert [tool.name for tool in registry.get_all_tools()] == ["new"]
+
+
+def test_a_reload_that_fails_leaves_what_was_there(plugins: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_plugin(plugins / "p.py", "old")
+    registry = discovered()
+    before = registry.get_all_tools()
+    with monkeypatch.context() as changed:
+        changed.setenv("TOOLCRIB_PORT", "nonsense")
+        with pytest.raises(toolcrib.SettingsError):
+            registry.reload_tools()
+    write_plugin(plugins / "p.py", "new", body="raise KeyboardInterrupt")
+    with pytest.raises(KeyboardInterrupt):
+        registry.reload_tools()
+    assert registry.get_all_tools() == before
+    write_plugin(plugins / "p.py", "new")
+    registry.reload_tools()
+    assert [tool.name for tool in registry.get_all_tools()] == ["new"]
+
+
+def test_what_a_plugin_registers_by_itself_stays(plugins: Path) -> None:
+    write_plugin(plugins / "p.py", "found")
+    own = "from toolcrib.dialects.aiwhisperer import ToolRegistry\nToolRegistry().register_tool(Plugin())\n"
+    (plugins / "q.py").write_text((plugins / "p.py").read_text().replace("'found'", "'by_itself'") + own)
+    assert {tool.name for tool in discovered().get_all_tools()} == {"found", "by_itself"}
+
+
+def test_every_method_says_what_it_does() -> None:
+    for kind in (AITool, ToolRegistry):
+        for name, member in vars(kind).items():
+            if not name.startswith("_") and (callable(member) or isinstance(member, property)):
+                assert member.__doc__, f"{kind.__name__}.{name}"
 
 
 def test_a_plugin_may_ask_for_the_registry_while_the_first_to_ask_loads_it(plugins: Path) -> None:

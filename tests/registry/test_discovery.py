@@ -2,6 +2,8 @@
 
 import importlib.metadata
 import logging
+import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +190,113 @@ def test_both_variables_name_folders(tmp_path: Path, monkeypatch: pytest.MonkeyP
     registry = ToolRegistry()
     registry.discover(groups=())
     assert sorted(each.name for each in registry) == ["ours", "theirs"]
+
+
+HELPER = """
+import dataclasses
+
+@dataclasses.dataclass
+class Answer:
+    text: str
+
+import deeper.inner
+import deeper.inner as same
+
+def answer() -> Answer:
+    assert same is deeper.inner
+    return Answer(same.TEXT)
+"""
+USER = '''
+from __future__ import annotations
+import helpers as h
+import helpers
+from helpers import *
+from toolcrib import tool
+
+@tool(isolation="{isolation}")
+async def {name}() -> str:
+    """Ask the file beside."""
+    assert h.answer is helpers.answer is answer
+    return answer().text
+
+@tool
+async def {name}_late() -> str:
+    """Import it when it runs."""
+    from helpers import answer as late
+    return late().text
+'''
+
+
+@pytest.mark.parametrize("isolation", ["inline", "process"])
+async def test_a_plugin_finds_what_lies_beside_it_and_nobody_elses(tmp_path: Path, isolation: str) -> None:
+    registry, folders = ToolRegistry(), [tmp_path / "one", tmp_path / "two"]
+    for said in ("first", "other"):
+        for folder in folders:
+            (folder / "deeper").mkdir(parents=True, exist_ok=True)
+            (folder / "helpers.py").write_text(HELPER)
+            (folder / "deeper" / "__init__.py").write_text("")
+            (folder / "deeper" / "inner.py").write_text(f"TEXT = '{said} {folder.name}'")
+            (folder / "user.py").write_text(USER.format(name=f"ask_{folder.name}", isolation=isolation))
+        before = list(sys.path)
+        assert registry.discover(groups=(), folders=folders, reload=True).problems == []
+        assert sys.path == before
+        for folder in folders:
+            for name in (f"ask_{folder.name}", f"ask_{folder.name}_late"):
+                assert (await registry.execute(name)).data == f"{said} {folder.name}"
+    assert not {"helpers", "deeper", "user"} & sys.modules.keys()
+    assert not list(tmp_path.rglob("__pycache__"))
+
+
+def test_a_tool_that_a_file_has_from_the_one_beside_it_is_one_tool(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("from b import *")
+    (tmp_path / "b.py").write_text(FUNCTION.format(name="one", text="one"))
+    discovery = ToolRegistry().discover(groups=(), folders=[tmp_path])
+    assert [found.tool.name for found in discovery.found] == ["one"]
+    assert discovery.problems == []
+
+
+def test_a_plugin_called_after_what_it_uses_gets_that(tmp_path: Path) -> None:
+    """And the standard library is never what lies beside."""
+    (tmp_path / "yaml.py").write_text("import yaml; yaml.safe_load" + FUNCTION.format(name="one", text="one"))
+    (tmp_path / "json.py").write_text("raise RuntimeError('never the standard one')")
+    (tmp_path / "other.py").write_text("import json; json.loads" + FUNCTION.format(name="two", text="two"))
+    registry = ToolRegistry()
+    registry.discover(groups=(), folders=[tmp_path])
+    assert sorted(registry.names()) == ["one", "two"]
+
+
+async def test_a_reload_takes_everything_at_once_and_tells_what_changed(tmp_path: Path) -> None:
+    registry, heard = ToolRegistry([installed]), list[str]()
+    for name in ("stays", "goes"):
+        (tmp_path / f"{name}.py").write_text(FUNCTION.format(name=name, text="old"))
+    registry.discover(groups=(), folders=[tmp_path])
+    (tmp_path / "goes.py").unlink()
+    for name in ("comes", "stays"):
+        looks = "import toolcrib_test_registry as t; t.seen.append(sorted(t.registry.names()))"
+        (tmp_path / f"{name}.py").write_text(looks + FUNCTION.format(name=name, text="new"))
+    module: Any = types.ModuleType("toolcrib_test_registry")
+    module.registry, module.seen = registry, []
+    sys.modules[module.__name__] = module
+    for event in ("tool:registered", "tool:updated", "tool:removed"):
+        registry.on(event, lambda told: heard.append(f"{told.event} {told.tool.name}"))
+    try:
+        registry.discover(groups=(), folders=[tmp_path], reload=True)
+    finally:
+        del sys.modules[module.__name__]
+    assert module.seen == [["goes", "installed", "stays"]] * 2, "while files are read the old tools are there"
+    assert sorted(registry.names()) == ["comes", "installed", "stays"]
+    assert sorted(heard) == ["tool:registered comes", "tool:removed goes", "tool:updated stays"]
+    assert (await registry.execute("stays")).data == "new"
+
+
+def test_a_discovery_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
+    (tmp_path / "p.py").write_text(FUNCTION.format(name="old", text="old"))
+    registry = ToolRegistry()
+    registry.discover(groups=(), folders=[tmp_path])
+    (tmp_path / "p.py").write_text("raise KeyboardInterrupt")
+    with pytest.raises(KeyboardInterrupt):
+        registry.discover(groups=(), folders=[tmp_path], reload=True)
+    assert registry.names() == ["old"]
 
 
 async def test_reload_takes_what_is_on_disk_now(tmp_path: Path) -> None:

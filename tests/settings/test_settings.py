@@ -137,7 +137,7 @@ def test_settings_do_not_change(tmp_path: Path) -> None:
 def test_everything_is_below_the_data_folder_by_default(tmp_path: Path) -> None:
     settings = load(tmp_path)
     assert settings.data_folder == tmp_path / ".local/share/toolcrib"
-    assert settings.store_url == f"sqlite://{tmp_path}/.local/share/toolcrib/toolcrib.db"
+    assert settings.store_url == f"sqlite:///{tmp_path}/.local/share/toolcrib/toolcrib.db"
     assert load(tmp_path, XDG_DATA_HOME="/x").data_folder == Path("/x/toolcrib")
     moved = load(tmp_path, TOOLCRIB_DATA_DIR=str(tmp_path / "a b"))
     assert moved.blobs_url == f"file://{tmp_path}/a%20b/blobs"

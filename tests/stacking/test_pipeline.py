@@ -324,7 +324,7 @@ async def test_a_substitute_must_fit_too() -> None:
 
 async def test_a_pipeline_stacks_as_the_kept_specs_say(tmp_path: Path) -> None:
     with_substitute = {"error_handling": {"timeout": {"retry_with": "other-fetch"}}}
-    catalogue = open_catalogue(f"sqlite://{tmp_path}/tools.db", Settings(data_dir=str(tmp_path), environ={}))
+    catalogue = open_catalogue(f"sqlite:///{tmp_path}/tools.db", Settings(data_dir=str(tmp_path), environ={}))
     asking = pipeline(specs_of=catalogue.specs_of, **with_substitute)
     catalogue.publish_many([BRICKS[name].spec for name in ("fetch", "read", "keep", "other-fetch")])
     assert asking.check().ok

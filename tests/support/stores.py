@@ -5,8 +5,8 @@ from pathlib import Path
 
 STORES: dict[str, Callable[[Path, Callable[[], str]], str]] = {
     "memory": lambda folder, mongo: "memory:",
-    "json": lambda folder, mongo: f"json://{folder}/tools.json",
-    "sqlite": lambda folder, mongo: f"sqlite://{folder}/tools.db",
+    "json": lambda folder, mongo: f"json:///{folder}/tools.json",
+    "sqlite": lambda folder, mongo: f"sqlite:///{folder}/tools.db",
     "mongo": lambda folder, mongo: mongo(),
 }
 """From a folder of its own, and what gives the address of a MongoDB database, to the address of a fresh store."""

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import parse_qsl, urlsplit
 
-from toolcrib.adapters.files import file_path, make_folder, narrow, sync, try_writing
+from toolcrib.adapters.files import folder_path, make_folder, narrow, sync, try_writing
 from toolcrib.core.errors import (
     MissingDependencyError,
     SettingsError,
@@ -67,7 +67,7 @@ def open_blobs(url: str, credentials: S3Credentials | None = None) -> Blobs:
     if parts.scheme == "memory":
         return ObjectBlobs(MemoryStore(), url)
     if parts.scheme == "file":
-        return FolderBlobs(file_path(url, "folder"))
+        return FolderBlobs(folder_path(url))
     if parts.scheme == "s3":
         return _open_s3(url, credentials or S3Credentials())
     raise SettingsError(f"{url!r} is not an address of blobs; use file:///path, s3://bucket?endpoint=... or memory:")

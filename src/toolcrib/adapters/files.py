@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO
 from urllib.parse import unquote, urlsplit
 
 from toolcrib.core.errors import SettingsError
@@ -23,14 +23,20 @@ _OTHERS = 0o077
 _log = logging.getLogger("toolcrib")
 
 
-def file_path(url: str, what: Literal["file", "folder"] = "file") -> Path:
-    """The path of ``file:///path``, ``json:///path`` or ``sqlite:///path``; ``file:///~/x`` is in the home folder."""
+def folder_path(url: str) -> Path:
+    """The path of ``file:///path``, which is a full one; ``file:///~/x`` is in the home folder."""
+    path = after_host(url)
+    if not path:
+        raise SettingsError(f"{url!r} names no folder; write {urlsplit(url).scheme}:///and/the/full/path")
+    return Path(path[1:]).expanduser() if path.startswith("/~") else Path("/", path.lstrip("/"))
+
+
+def after_host(url: str) -> str:
+    """What an address of something on this machine has behind its two slashes; empty if it is no such address."""
     parts = urlsplit(url)
     path = unquote(parts.path)
     elsewhere = parts.netloc not in {"", "localhost"} or parts.query or parts.fragment
-    if elsewhere or not path.startswith("/") or (what == "file" and path.endswith("/")):
-        raise SettingsError(f"{url!r} names no {what}; write {parts.scheme}:///and/the/full/path")
-    return Path(path.removeprefix("/")).expanduser() if path.startswith("/~") else Path(path)
+    return "" if elsewhere or not path.startswith("/") else path
 
 
 def make_folder(path: Path) -> None:

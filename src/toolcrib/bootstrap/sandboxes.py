@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from toolcrib.adapters.files import file_path
-from toolcrib.bootstrap.stores import audit_file
+from toolcrib.adapters.files import folder_path
+from toolcrib.bootstrap.stores import audit_file, store_file
 from toolcrib.calling.blocking import look_up
 from toolcrib.core.addresses import AddressRules
 from toolcrib.core.errors import SettingsError
@@ -81,9 +81,9 @@ def own_places(settings: Settings) -> list[Path]:
 def _kept(settings: Settings) -> Iterator[Path]:
     """The store with its audit, and the blobs, where they are on this machine's disk."""
     with suppress(SettingsError):
-        yield from (file_path(settings.store_url), audit_file(settings.store_url))
+        yield from (store_file(settings.store_url), audit_file(settings.store_url))
     with suppress(SettingsError):
-        yield file_path(settings.blobs_url, "folder")
+        yield folder_path(settings.blobs_url)
 
 
 def _configured(settings: Settings) -> list[Path]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-from toolcrib.adapters.files import file_path, make_folder, narrow
+from toolcrib.adapters.files import after_host, make_folder, narrow
 from toolcrib.core.addresses import mask_passwords
 from toolcrib.core.errors import SettingsError
 from toolcrib.settings import Settings
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 _OURS = ("toolcrib.db", "toolcrib.audit.db", "tokens.db", "keys", "blobs", "unpacked", "incoming")
 """What the names in the data folder begin with."""
+_SQLITES_MEMORY = ":memory:"
+_log = logging.getLogger("toolcrib")
 Clock = Callable[[], float]
 Kind = Literal["memory", "json", "sqlite", "mongodb", "brain"]
 
@@ -31,6 +35,7 @@ _ADDRESSES: dict[Kind, str] = {
     "mongodb": "mongodb://host/database",
     "brain": "brain:///path",
 }
+_IN_FILES: tuple[Kind, ...] = ("json", "sqlite", "brain")
 
 
 def kind_of(url: str) -> Kind:
@@ -42,8 +47,60 @@ def kind_of(url: str) -> Kind:
     raise SettingsError(f"{mask_passwords(url)!r} is not the address of a store; use {', '.join(_ADDRESSES.values())}")
 
 
-def open_store(url: str, *, clock: Clock = time.time) -> Store:
-    """The store at ``url``; SettingsError if it is no address of one. ``clock`` says when a version was written."""
+def store_file(url: str) -> Path:
+    """The file of a store in one: ``sqlite:///path`` is a path from here, ``sqlite:////path`` one from the root.
+
+    If the folder is only there from the root, it is that one: three slashes used to be a path from the root.
+    """
+    scheme, path = urlsplit(url).scheme, after_host(url)[1:]
+    if not path or path.endswith("/"):
+        ways = f"{scheme}:///path for one from here, {scheme}:////path for one from the root"
+        raise SettingsError(f"{url!r} names no file; write {ways}")
+    if path == _SQLITES_MEMORY:
+        raise SettingsError(f"{url!r} is no file; the store in memory is 'memory:'")
+    if path.startswith(("/", "~", ".")):
+        return Path(f"/{path.lstrip('/')}" if path.startswith("/") else path).expanduser().absolute()
+    here, from_root = Path(path).absolute(), Path("/", path)
+    if from_root.parent.is_dir() and not here.parent.is_dir():
+        return from_root
+    if from_root.exists() and not here.exists():
+        raise SettingsError(
+            f"{url!r} is {str(here)!r}, which is not there, while {str(from_root)!r} is; "
+            f"write {scheme}:///{from_root} for that one, {scheme}:///./{path} for a new one"
+        )
+    return here
+
+
+def is_in_our_folder(settings: Settings) -> bool:
+    """Whether the store is in a folder that is made for it: in the data folder, or where The Brain keeps its file."""
+    if settings.store in ("", "brain:"):
+        return True
+    in_file = kind_of(settings.store) in _IN_FILES
+    return in_file and store_file(settings.store).is_relative_to(settings.data_folder.absolute())
+
+
+def _checked_file(url: str, may_make_folder: bool) -> Path:
+    """The file of a store that is to be opened: what its address leaves open is told, and no folder is made for it."""
+    path = store_file(url)
+    if path == Path(after_host(url)) and Path.cwd() != Path("/"):
+        _warn(url, path)
+    if not may_make_folder and not path.parent.is_dir():
+        raise SettingsError(f"the folder {str(path.parent)!r} of the store {url!r} does not exist; make it first")
+    return path
+
+
+@cache
+def _warn(url: str, path: Path) -> None:
+    """Once: a store is opened often."""
+    scheme = urlsplit(url).scheme
+    _log.warning("%r is a path from here; as there is no such folder, it is read as %s:///%s", url, scheme, path)
+
+
+def open_store(url: str, *, clock: Clock = time.time, may_make_folder: bool = False) -> Store:
+    """The store at ``url``; SettingsError if it is no address of one. ``clock`` says when a version was written.
+
+    The folder of a store in a file must be there, unless it may be made.
+    """
     match kind_of(url):
         case "memory":
             from toolcrib.adapters.stores.memory import MemoryStore
@@ -52,16 +109,16 @@ def open_store(url: str, *, clock: Clock = time.time) -> Store:
         case "json":
             from toolcrib.adapters.stores.json_file import JsonFileStore
 
-            return JsonFileStore(file_path(url), clock=clock)
+            return JsonFileStore(_checked_file(url, may_make_folder), clock=clock)
         case "brain":
             from toolcrib.adapters.stores.codecs import MetadataCodec
             from toolcrib.adapters.stores.json_file import JsonFileStore
 
-            return JsonFileStore(file_path(url), codec=MetadataCodec(), clock=clock)
+            return JsonFileStore(_checked_file(url, may_make_folder), codec=MetadataCodec(), clock=clock)
         case "sqlite":
             from toolcrib.adapters.stores.sqlite import SqliteStore
 
-            return SqliteStore(file_path(url), clock=clock)
+            return SqliteStore(_checked_file(url, may_make_folder), clock=clock)
         case "mongodb":
             from toolcrib.adapters.stores.mongo import MongoStore
 
@@ -81,7 +138,7 @@ def close_data_folder(settings: Settings) -> None:
         narrow(*(ours if len(ours) < len(entries) else [folder]), but=folder / "unpacked")
 
 
-def open_audit(store_url: str) -> AuditLog:
+def open_audit(store_url: str, *, may_make_folder: bool = False) -> AuditLog:
     """The audit of a store: in memory, in a file beside it, or in the same database."""
     match kind_of(store_url):
         case "memory":
@@ -95,12 +152,16 @@ def open_audit(store_url: str) -> AuditLog:
         case "json" | "sqlite" | "brain":
             from toolcrib.adapters.audit.sqlite import SqliteAudit
 
-            return SqliteAudit(audit_file(store_url))
+            return SqliteAudit(_audit_of(_checked_file(store_url, may_make_folder)))
 
 
 def audit_file(store_url: str) -> Path:
     """Where the audit of a store in a file is; SettingsError if it is in none."""
-    return file_path(store_url).with_suffix(".audit.db")
+    return _audit_of(store_file(store_url))
+
+
+def _audit_of(path: Path) -> Path:
+    return path.with_suffix(".audit.db")
 
 
 def open_tokens(settings: Settings) -> Tokens:

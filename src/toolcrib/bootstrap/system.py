@@ -15,6 +15,7 @@ from toolcrib.bootstrap.local import find_plugins, known_names, sample_brick
 from toolcrib.bootstrap.policies import open_policy
 from toolcrib.bootstrap.seals import open_seal
 from toolcrib.bootstrap.stores import (
+    is_in_our_folder,
     open_audit,
     open_bearer,
     open_blobs,
@@ -66,11 +67,15 @@ class System:
 
     @cached_property
     def store(self) -> Store:
-        return self._closing.enter_context(closing(open_store(self.settings.store_url, clock=self.clock)))
+        url = self.settings.store_url
+        return self._closing.enter_context(
+            closing(open_store(url, clock=self.clock, may_make_folder=is_in_our_folder(self.settings)))
+        )
 
     @cached_property
     def audit(self) -> AuditLog:
-        return self._closing.enter_context(closing(open_audit(self.settings.store_url)))
+        url = self.settings.store_url
+        return self._closing.enter_context(closing(open_audit(url, may_make_folder=is_in_our_folder(self.settings))))
 
     @cached_property
     def tokens(self) -> Tokens:

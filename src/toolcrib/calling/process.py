@@ -29,6 +29,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from importlib.machinery import PathFinder
 from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any
 
 from toolcrib.calling.failures import as_failure
@@ -311,8 +312,8 @@ def _reference(function: Callable[..., Any]) -> tuple[str, ...] | tuple[str, byt
         return ("pickle", pickled)
     import cloudpickle
 
-    if module in sys.modules and not _importable(module):
-        cloudpickle.register_pickle_by_value(sys.modules[module])
+    for loaded in _only_here(module):
+        cloudpickle.register_pickle_by_value(loaded)
     return ("pickle", cloudpickle.dumps(function))
 
 
@@ -326,6 +327,24 @@ def _bound_method(function: Callable[..., Any]) -> bytes | None:
         return pickle.dumps(function)
     except Exception:  # pickling runs arbitrary __reduce__ methods
         return None
+
+
+def _only_here(module: str) -> list[ModuleType]:
+    """A module that no other process finds, and those like it that it has something of: they go along by value."""
+    names, found = [module], dict[str, ModuleType]()
+    while names:
+        name = names.pop()
+        if name not in found and name in sys.modules and not _importable(name):
+            found[name] = sys.modules[name]
+            names += filter(None, map(_module_of, vars(found[name]).values()))
+    return list(found.values())
+
+
+def _module_of(value: object) -> str | None:
+    """Where a module's value comes from, if it is itself a module, or a class or a function of one."""
+    if isinstance(value, ModuleType):
+        return value.__name__
+    return value.__module__ if isinstance(value, type | FunctionType) else None
 
 
 @cache

@@ -547,3 +547,13 @@ def kind_for_code(code: str | None) -> type[ToolcribError] | None:
             return kind
         kinds += kind.__subclasses__()
     return None
+
+
+def _show_public_names() -> None:
+    """In tracebacks, in ``repr`` and in pickles an error is called what its users import: ``toolcrib.StoreError``."""
+    for kind in list(globals().values()):
+        if isinstance(kind, type) and issubclass(kind, ToolcribError):
+            kind.__module__ = "toolcrib"
+
+
+_show_public_names()

@@ -17,7 +17,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from pydantic import BaseModel, SecretBytes, SecretStr
+from pydantic_core import to_jsonable_python
+from typing_extensions import Unpack
 
 from toolcrib.core.context import NO_CONTEXT, ToolContext
 from toolcrib.core.errors import (
@@ -36,7 +40,8 @@ from toolcrib.define import as_tool
 from toolcrib.define.builder import Schema
 from toolcrib.define.builder import ToolBuilder as CoreBuilder
 from toolcrib.dialects.agentforge_events import EventHandler, RegistryEvent, Updated, adapted
-from toolcrib.dialects.agentforge_metadata import ToolCategory, ToolMetadata
+from toolcrib.dialects.agentforge_metadata import ToolCategory, ToolMetadata, check_examples
+from toolcrib.dialects.agentforge_prompt import PromptOptions, complete
 from toolcrib.frameworks import Execute, to_structured_tool
 from toolcrib.registry import ToolRegistry as CoreRegistry
 
@@ -45,6 +50,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EventHandler",
+    "InvalidInputError",
+    "PromptOptions",
     "RegistryEvent",
     "Tool",
     "ToolBuilder",
@@ -76,7 +83,7 @@ class ToolExecutionError(ToolFailedError):
         return error
 
 
-class _InvalidInputError(InvalidArgumentsError, ToolValidationError):
+class InvalidInputError(InvalidArgumentsError, ToolValidationError):
     """Wrong input is a ToolValidationError in these words, and an InvalidArgumentsError in the core's."""
 
 
@@ -108,14 +115,29 @@ class Tool(CoreTool):
     def metadata(self) -> ToolMetadata:
         return ToolMetadata.from_spec(self.spec)
 
-    async def execute(self, arguments: Mapping[str, Any] | None = None, *, context: ToolContext = NO_CONTEXT) -> Any:
-        """Run with this input. Raises ToolValidationError if it is wrong, ToolExecutionError if it fails."""
+    async def execute(
+        self, arguments: Mapping[str, Any] | BaseModel | None = None, *, context: ToolContext = NO_CONTEXT
+    ) -> Any:
+        """Run with this input: names and values, or an instance of the model that the schema is.
+
+        Raises ToolValidationError if it is wrong, ToolExecutionError if it fails.
+        """
+        if isinstance(arguments, BaseModel):
+            arguments = self._read(arguments)
         try:
             return await super().execute(arguments, context=context)
         except ToolcribError as error:
             if isinstance(error, InvalidArgumentsError) and error.tool == self.name:
-                raise _InvalidInputError(error.message, tool=error.tool, argument=error.argument) from error
+                raise InvalidInputError(error.message, tool=error.tool, argument=error.argument) from error
             raise ToolExecutionError.of(self.name, error.message) from error.__cause__ or error
+
+    def _read(self, given: BaseModel) -> dict[str, Any]:
+        """What was given of a model's fields, as JSON under the names that its schema has."""
+        if isinstance(self.schema, type) and not isinstance(given, self.schema):
+            expected, found = self.schema.__name__, type(given).__name__
+            raise InvalidInputError(f"{self.name!r} takes a {expected} or a mapping, not a {found}", tool=self.name)
+        values = given.model_dump(by_alias=True, exclude_unset=True, round_trip=True, warnings="none")
+        return cast(dict[str, Any], to_jsonable_python(_revealed(values), fallback=repr))
 
     def to_langchain_tool(self, execute: Execute | None = None) -> StructuredTool:
         """LangChain's StructuredTool. Needs the extra ``langchain``. ``execute`` runs it in another way than here."""
@@ -127,12 +149,21 @@ class Tool(CoreTool):
             if not isinstance(result, ToolResult) or result.success:
                 return result
             if result.error_code == InvalidArgumentsError.code:
-                raise _InvalidInputError(
+                raise InvalidInputError(
                     result.error or "", tool=self.name, argument=result.metadata.get("argument", "")
                 )
             raise ToolExecutionError.of(self.name, result.error or "it gave no reason")
 
         return run
+
+
+def _revealed(value: Any) -> Any:
+    """With secrets as they are: in JSON pydantic shows stars instead of them."""
+    if isinstance(value, SecretStr | SecretBytes):
+        return value.get_secret_value()
+    if isinstance(value, dict):
+        return {name: _revealed(inner) for name, inner in value.items()}
+    return list(map(_revealed, value)) if isinstance(value, list | tuple | set | frozenset) else value
 
 
 class ToolBuilder(CoreBuilder):
@@ -143,6 +174,7 @@ class ToolBuilder(CoreBuilder):
     def build(self) -> Tool:
         if "name" in self._fields:
             check_kebab_name(self._fields["name"])
+            check_examples(self._examples, self._fields["name"])
         return Tool.of(super().build(), self._schema)
 
     def _check_spec(self, spec: ToolSpec) -> None:
@@ -214,9 +246,13 @@ class ToolRegistry:
         """LangChain's StructuredTools, run with the registry's checks. Needs the extra ``langchain``."""
         return [tool.to_langchain_tool(partial(self.core.execute, tool.name)) for tool in self.get_all()]
 
-    def generate_prompt(self, **options: Any) -> str:
-        """The tools as text for a prompt; the options are those of :func:`toolcrib.formats.generate_prompt`."""
-        return self.core.generate_prompt(**options)
+    def generate_prompt(self, options: PromptOptions | None = None, /, **more: Unpack[PromptOptions]) -> str:
+        """The tools as text for a prompt; the options come as a mapping, by name, or both.
+
+        They are those of :func:`toolcrib.formats.generate_prompt`, but usage notes come with the examples unless
+        ``include_notes`` says otherwise.
+        """
+        return self.core.generate_prompt(**complete({**(options or {}), **more}))
 
     def on(self, event: RegistryEvent | str, handler: EventHandler) -> None:
         """Call ``handler`` at an event, with as much of it as the handler takes; one that raises harms nobody.

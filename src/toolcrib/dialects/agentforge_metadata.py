@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
 
+from toolcrib.core.errors import ToolValidationError
 from toolcrib.core.spec import ToolExample, ToolSpec
 from toolcrib.dialects.fields import as_word, fields_of
 
@@ -18,6 +20,16 @@ class ToolCategory(StrEnum):
     API = "api"
     UTILITY = "utility"
     CUSTOM = "custom"
+
+
+def check_examples(examples: Iterable[ToolExample | Mapping[str, Any]], tool: str) -> None:
+    """Each says what it shows and with which input; ToolValidationError names one that does not."""
+    for number, example in enumerate(examples, 1):
+        given = example.model_dump(exclude_unset=True) if isinstance(example, ToolExample) else example
+        missing = [repr(name) for name in ("description", "input") if given.get(name) in (None, "")]
+        if missing:
+            lacks = " and ".join(missing)
+            raise ToolValidationError(f"the examples of tool {tool!r}: number {number} lacks its {lacks}")
 
 
 @dataclass(frozen=True)
@@ -41,6 +53,8 @@ class ToolMetadata:
         for name in ("display_name", "usage_notes", "version", "author", "replaced_by"):
             object.__setattr__(self, name, getattr(self, name) or None)
         object.__setattr__(self, "category", as_word(ToolCategory, self.category))
+        given: list[Any] = list(self.examples)  # a caller may well give mappings
+        check_examples((example for example in given if not isinstance(example, ToolExample)), self.name)
         object.__setattr__(self, "examples", [ToolExample.model_validate(example) for example in self.examples])
 
     def to_spec(self, **fields: Any) -> ToolSpec:

@@ -45,7 +45,7 @@ class ToolRegistry:
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         """Without a ``path``, the file that the settings name: ``~/.thebrain/config/tools.json``."""
         self.path = Path(path if path is not None else load_settings().brain_file).expanduser()
-        self._store = open_store(file_url("brain", self.path))
+        self._store = open_store(file_url("brain", self.path), may_make_folder=True)
         self._read: tuple[object, StackingIndex] | None = None
 
     def add_tool(

@@ -57,12 +57,13 @@ def exported_names(specs: Iterable[ToolSpec], rule: NameRule, provider: str) -> 
     for spec in specs:
         exported = rule.apply(spec.name)
         if exported in names:
-            raise _collision(names[exported], spec.name, exported, provider)
+            raise collision(names[exported], spec.name, exported, provider)
         names[exported] = spec.name
     return names
 
 
-def _collision(first: str, second: str, exported: str, provider: str) -> ExportError:
+def collision(first: str, second: str, exported: str, provider: str) -> ExportError:
+    """What to tell of two tools that would be one to a model."""
     if first == second:
         return ExportError(f"tool {first!r} is in the list twice; hand each tool over once")
     return ExportError(

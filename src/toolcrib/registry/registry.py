@@ -27,7 +27,7 @@ from toolcrib.formats import Handover, HandoverOptions, generate_prompt
 from toolcrib.frameworks import tool_of, tools_of
 from toolcrib.ports import Audit, Policy
 from toolcrib.registry import selection
-from toolcrib.registry.discovery import GROUPS, Discovery, find_plugins
+from toolcrib.registry.discovery import GROUPS, Discovery, Found, find_plugins
 from toolcrib.registry.frameworks import Frameworks
 from toolcrib.registry.handovers import Handovers
 from toolcrib.registry.large_results import LargeResults, ResultReader
@@ -294,23 +294,36 @@ class ToolRegistry(Running, ToolSearch, Frameworks):
         """Register the tools of installed plugins, then of ``folders``; by default of those that the settings name.
 
         The first of a name wins. A broken plugin is a warning in the log and in the answer, and stops nobody else.
-        ``reload=True`` first forgets what was discovered before, so that files which have changed or gone are seen as
-        they are now.
+        ``reload=True`` forgets what was discovered before, so that files which have changed or gone are seen as they
+        are now. Everything is found first and then put in place at once: nobody sees a part of it.
         """
         looked_in = toolcrib.plugin_folders() if folders is None else folders
-        if reload:
-            for name in self._discovered:
-                self.remove(name)
-            self._discovered.clear()
         discovery = find_plugins(groups, looked_in)
-        for found in discovery.found:
-            try:
-                self.register(found.tool)
-            except ToolExistsError:
-                discovery.note_duplicate(found)
-            else:
-                self._discovered.add(found.tool.name)
+        for found in self._take_up(discovery, forgetting=reload):
+            discovery.note_duplicate(found)
         return discovery
+
+    def _take_up(self, discovery: Discovery, *, forgetting: bool) -> list[Found]:
+        """Hold what was found, without what was found before if that is to be forgotten; what has no place here."""
+        duplicates: list[Found] = []
+        new: dict[str, Tool] = {}
+        with self._lock:
+            before, gone = self._tools, self._discovered if forgetting else set[str]()
+            kept = {name: tool for name, tool in before.items() if name not in gone}
+            for found in discovery.found:
+                if found.tool.name in kept or found.tool.name in new:
+                    duplicates.append(found)
+                else:
+                    new[found.tool.name] = found.tool
+            with_reader = {tool.name: tool for tool in self._with_reader([*new.values()])}
+            self._tools = kept | {name: tool for name, tool in with_reader.items() if name not in kept}
+            self._discovered = (self._discovered - gone) | new.keys()
+        for name in gone & (before.keys() - new.keys()):
+            self._listeners.tell(ToolRemoved(before[name]))
+        for name, tool in new.items():
+            changed = name in gone and name in before
+            self._listeners.tell(ToolUpdated(name, tool, before[name]) if changed else ToolRegistered(tool))
+        return duplicates
 
     # A container of tools
 

@@ -17,7 +17,15 @@ from toolcrib.core.addresses import mask_passwords
 from toolcrib.core.errors import SettingsError, did_you_mean
 from toolcrib.core.json import MASK, read_json, refuse_flag
 from toolcrib.settings.secrets import Secrets
-from toolcrib.settings.sources import PREFIX, SourcedValues, from_file, from_variables, user_folder
+from toolcrib.settings.sources import (
+    PREFIX,
+    SourcedValues,
+    from_file,
+    from_variables,
+    joined,
+    user_folder,
+    with_more_plugins,
+)
 
 
 def _split(separator: str) -> Callable[[Any], Any]:
@@ -63,7 +71,8 @@ class Settings(BaseSettings):
     store: str = _set(
         "",
         "Where the tools are: memory:, json:///path, sqlite:///path, mongodb://... or brain:///path (brain: alone is "
-        "brain_file); by default a SQLite file in data_dir.",
+        "brain_file); by default a SQLite file in data_dir. Three slashes are a path from the working folder, four "
+        "are one from the root.",
     )
     blobs: str = _set(
         "",
@@ -184,8 +193,10 @@ class Settings(BaseSettings):
     highest_safety_level: Literal["safe", "low_risk", "medium", "high", "dangerous"] = _set(
         "high", "What lies above needs approval before it runs."
     )
-    plugins_dir: str = _set(
-        "", "Folders of Python files with tools, separated as in PATH. Those of AIWHISPERER_PLUGINS_DIR are added."
+    plugins_dir: Annotated[str, BeforeValidator(joined)] = _set(
+        "",
+        "Folders of Python files with tools, separated as in PATH; in the file a list will do. Those of "
+        "AIWHISPERER_PLUGINS_DIR are added.",
     )
     chromium: str = _set("", "The Chromium program for the browser tools; by default it is searched for.")
     files_dir: str = _set(
@@ -275,14 +286,15 @@ class Settings(BaseSettings):
 
 
 def file_url(scheme: str, path: Path) -> str:
-    """The address of a file, such as ``sqlite:///path``."""
-    return f"{scheme}://{quote(str(path.absolute()))}"
+    """The address of a path from the root: ``file:///path``, and ``sqlite:////path`` as stores write it."""
+    return f"{scheme}:{'//' if scheme == 'file' else '///'}{quote(str(path.absolute()))}"
 
 
 def load_settings(environ: Mapping[str, str] | None = None, folder: Path | None = None) -> Settings:
     """What is in force now. Raises SettingsError that names what is unknown or has a wrong value, and its source."""
     environ = dict(os.environ if environ is None else environ)
-    return _merged([from_variables(environ), from_file(environ, folder or Path.cwd())], environ)
+    ranked = [from_variables(environ), from_file(environ, folder or Path.cwd())]
+    return _merged(with_more_plugins(ranked, environ), environ)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from toolcrib.core.errors import SettingsError
 
 PREFIX = "TOOLCRIB_"
 _CONFIG_VARIABLE = f"{PREFIX}CONFIG"
+_PLUGINS = "plugins_dir"
 _MORE_PLUGINS = "AIWHISPERER_PLUGINS_DIR"
 """Names plugin folders too; they are added to those of our own variable."""
 
@@ -30,12 +31,25 @@ def from_variables(environ: Mapping[str, str]) -> SourcedValues:
         for variable in environ
         if variable.startswith(PREFIX) and variable != _CONFIG_VARIABLE
     }
-    values = {name: environ[variable] for name, variable in variables.items()}
-    if more := environ.get(_MORE_PLUGINS):
-        own = values.get("plugins_dir")
-        values["plugins_dir"] = f"{own}{os.pathsep}{more}" if own else more
-        variables["plugins_dir"] = f"{variables['plugins_dir']}, {_MORE_PLUGINS}" if own else _MORE_PLUGINS
-    return values, variables
+    return {name: environ[variable] for name, variable in variables.items()}, variables
+
+
+def with_more_plugins(ranked: Sequence[SourcedValues], environ: Mapping[str, str]) -> list[SourcedValues]:
+    """With the folders of AIWhisperer's variable behind those of whichever source names some."""
+    more = environ.get(_MORE_PLUGINS)
+    if not more:
+        return list(ranked)
+    named = [(values[_PLUGINS], wheres[_PLUGINS]) for values, wheres in ranked if values.get(_PLUGINS)][:1]
+    folders = [joined(folders) for folders, _ in named if isinstance(folders, str | list)]
+    wheres = [where for _, where in named]
+    both = ({_PLUGINS: os.pathsep.join([*folders, more])}, {_PLUGINS: ", ".join([*wheres, _MORE_PLUGINS])})
+    return [both, *ranked]
+
+
+def joined(folders: Any) -> Any:
+    """A list of folders as ``PATH`` writes them; what is none stays."""
+    is_list = isinstance(folders, list | tuple) and all(isinstance(folder, str) for folder in folders)
+    return os.pathsep.join(folders) if is_list else folders
 
 
 def from_file(environ: Mapping[str, str], folder: Path) -> SourcedValues:

@@ -21,7 +21,7 @@ from toolcrib.bootstrap import System, open_system, replacing
 from toolcrib.catalogue.code import digest_named, open_code
 from toolcrib.catalogue.finding import matching_records
 from toolcrib.core.chains import PAST, Head, Link, linked
-from toolcrib.core.errors import ConflictError, InvalidBundleError, disk_error
+from toolcrib.core.errors import ConflictError, InvalidBundleError, SettingsError, disk_error
 from toolcrib.core.json import read_json
 from toolcrib.core.query import ALL
 from toolcrib.core.spec import ToolSpec
@@ -46,8 +46,14 @@ class Saved:
     tokens: int
 
 
-def backup(settings: Settings, path: Path) -> Saved:
-    """Write a backup to ``path``; it is there complete or not at all. The service may go on meanwhile."""
+def backup(settings: Settings, path: Path, *, replace: bool = False) -> Saved:
+    """Write a backup to ``path``; it is there complete or not at all. The service may go on meanwhile.
+
+    A file that is there already is an older backup, perhaps the only good one: it stays, and ConflictError says so,
+    unless it is to be replaced.
+    """
+    if path.exists() and not replace:
+        raise ConflictError(f"the file {str(path)!r} is there already; name another, or replace it with --replace")
     try:
         with (
             open_system(settings) as system,
@@ -115,8 +121,14 @@ def _histories(store: Store) -> Iterator[tuple[str, list[dict[str, Any]]]]:
 def restore(settings: Settings, path: Path) -> Saved:
     """Put a backup back into an empty store. Versions keep their numbers and their times, and get new etags."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        file = path.open("rb")
+    except OSError as error:
+        raise InvalidBundleError(f"the backup {str(path)!r} cannot be read: {error.strerror or error}") from None
+    try:
+        with file, zipfile.ZipFile(file) as archive:
             return _read(archive, settings, _manifest(archive, path))
+    except SettingsError:
+        raise
     except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError) as error:
         raise InvalidBundleError(f"{str(path)!r} is not a backup of Toolcrib: {error}") from None
     except OSError as error:

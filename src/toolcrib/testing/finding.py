@@ -12,7 +12,8 @@ from toolcrib.core.errors import ToolcribError, ToolValidationError, did_you_mea
 from toolcrib.core.tool import Tool
 from toolcrib.frameworks import tools_of
 from toolcrib.registry import ToolRegistry
-from toolcrib.registry.discovery import import_file, things_in
+from toolcrib.registry.discovery import things_in
+from toolcrib.registry.plugin_files import import_file
 
 
 def find_registries(reference: str, folder: Path | None = None) -> list[ToolRegistry]:

@@ -70,7 +70,7 @@ def opened_on(*addresses: str) -> Iterator[Attack]:
 
 @contextmanager
 def _opened(folder: Path) -> Iterator[Attack]:
-    with opened_on("memory:", f"sqlite://{folder}/tools.db") as attack:
+    with opened_on("memory:", f"sqlite:///{folder}/tools.db") as attack:
         yield attack
 
 

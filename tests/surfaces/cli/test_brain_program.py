@@ -1,4 +1,4 @@
-"""The Brain's command lines, as its design writes them, typed into the real program."""
+"""The Brain's command lines, as its design writes them, each as the program runs it, and one typed into it."""
 
 import json
 import shutil
@@ -11,17 +11,18 @@ SAMPLES = Path(__file__).parents[2] / "dialects/brain"
 
 
 @pytest.fixture
-def brain(shell: Cli, home: Path):
+def brain(cli: Cli, home: Path):
     for name in ("playwright.json", "beautifulsoup4.json"):
         shutil.copy(SAMPLES / name, home)
-    return lambda line: shell(*line.split())
+    return lambda line: cli(*line.split()[1:], program=line.split()[0])
 
 
-def test_the_regression_lines(brain, home: Path):
+def test_the_regression_lines(brain, shell: Cli, home: Path):
     added = brain("brain tools add -f playwright.json")
     assert (added.status, added.out, added.err) == (0, "Added tool 'playwright'.\n", "")
     assert brain("brain tools add -f beautifulsoup4.json").status == 0
 
+    assert [tool["name"] for tool in shell("brain", "tools", "list").json] == ["beautifulsoup4", "playwright"]
     browsers = brain("brain tools list --type browser")
     assert [tool["name"] for tool in browsers.json] == ["playwright"]
     parsers = brain("brain tools list --capability html_parsing")
@@ -89,10 +90,10 @@ def test_a_broken_file_is_reported_with_its_path_and_stays(cli: Cli, home: Path)
 
 
 def test_any_file_can_be_the_brains(cli: Cli, home: Path):
-    store = f"brain://{home}/elsewhere.json"
+    store = f"brain:///{home}/elsewhere.json"
     cli("tools", "add", "-f", str(SAMPLES / "playwright.json"), "--store", store)
     assert [entry["name"] for entry in json.loads((home / "elsewhere.json").read_bytes())] == ["playwright"]
-    assert cli("tools", "list", "--store", f"sqlite://{home}/own.db", program="brain").json == []
+    assert cli("tools", "list", "--store", f"sqlite:///{home}/own.db", program="brain").json == []
 
 
 def test_the_brains_file_is_a_store_like_any_other(cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch):
@@ -102,7 +103,7 @@ def test_the_brains_file_is_a_store_like_any_other(cli: Cli, home: Path, monkeyp
     saved = cli("backup", "all.zip", program="brain").json
     assert (saved["tools"], saved["events"]) == (1, 2)
     checks = {check["name"]: check["detail"] for check in cli("doctor", program="brain").json}
-    assert checks["store"] == f"brain://{file} holds 1 tool"
+    assert checks["store"] == f"brain:///{file} holds 1 tool"
     monkeypatch.setenv("TOOLCRIB_STORE", "brain:")
     assert cli("tools", "list").json == cli("tools", "list", program="brain").json
 

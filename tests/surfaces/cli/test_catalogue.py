@@ -139,16 +139,113 @@ def test_a_store_that_does_not_exist_is_told(cli: Cli):
 
 def test_a_store_that_fails_is_status_6(cli: Cli, home: Path):
     (home / "broken.db").write_bytes(b"this is not a database, however long one reads in it" * 100)
-    failed = cli("tools", "list", "--store", f"sqlite://{home}/broken.db")
+    failed = cli("tools", "list", "--store", f"sqlite:///{home}/broken.db")
     assert failed.status == 6
     assert "broken.db" in one_sentence(failed)
 
 
 def test_the_store_can_be_named_before_or_after_the_command(cli: Cli, home: Path):
-    store = f"sqlite://{home}/other.db"
+    store = f"sqlite:///{home}/other.db"
     cli("--store", store, "tools", "add", "-f", written("add.json", ADD))
     assert len(cli("tools", "list", "--store", store).json) == 1
     assert cli("tools", "list").json == []
+
+
+def test_a_list_has_the_tools_of_a_tag_and_so_many(cli: Cli):
+    tools = [{"name": f"t{number}", "description": "d", "tags": ["all", f"n{number}"]} for number in range(4)]
+    cli("tools", "add", "-f", written("tools.json", tools))
+
+    def names(*options: str) -> list[str]:
+        return [tool["name"] for tool in cli("tools", "list", *options).json]
+
+    assert names("--tag", "all") == ["t0", "t1", "t2", "t3"]
+    assert names("--tag", "n2") == ["t2"]
+    assert names("--tag", "all", "--tag", "n3") == ["t3"]
+    assert names("--tag", "n2", "--tag", "n3") == []
+    assert names("--limit", "2") == ["t0", "t1"]
+    assert names("--tag", "all", "--limit", "1") == ["t0"]
+    assert names("--limit", "9") == names()
+    assert cli("tools", "list", "--limit", "0").status == 2
+
+
+PLUGIN = """
+from toolcrib import tool
+
+@tool(tags=["here"])
+def {name}() -> int:
+    "A plugin's tool."
+    return 1
+"""
+
+
+@pytest.mark.parametrize("program", ["toolcrib", "brain"])
+def test_plugins_are_listed_or_told_of(cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch, program: str):
+    assert cli("tools", "list", program=program).err == ""
+    for name in ("one", "two"):
+        (home / "plugins").mkdir(exist_ok=True)
+        (home / "plugins" / f"{name}.py").write_text(PLUGIN.format(name=name))
+    monkeypatch.setenv("TOOLCRIB_PLUGINS_DIR", "plugins")
+    listed = cli("tools", "list", program=program)
+    assert listed.json == []
+    assert one_sentence(listed, program) == "note: plugins bring tools too; see them with: tools list --plugins"
+    plugins = cli("tools", "list", "--plugins", program=program)
+    assert [tool["name"] for tool in plugins.json] == ["one", "two"]
+    assert plugins.err == ""
+    for options, names in (
+        (("--limit", "1"), ["one"]), (("--tag", "here"), ["one", "two"]), (("--tag", "no"), []),
+    ):  # fmt: skip
+        assert [tool["name"] for tool in cli("tools", "list", "--plugins", *options, program=program).json] == names
+
+
+@pytest.mark.parametrize(
+    "command", [[], ["tools"], ["tokens"], ["audit"], ["keys"], ["bundles"], ["policy"], ["pipeline"]], ids=" ".join
+)
+@pytest.mark.parametrize("program", ["toolcrib", "brain"])
+def test_a_group_alone_shows_its_help(cli: Cli, program: str, command: list[str]):
+    alone = cli(*command, program=program)
+    assert (alone.status, alone.err) == (0, "")
+    assert alone.out.strip() == cli(*command, "--help", program=program).out.strip()
+    assert "Commands" in alone.out
+
+
+def test_the_help_of_serve_shows_what_counts(cli: Cli):
+    shown = " ".join(cli("serve", "--help").out.replace("│", " ").split())
+    for default in ("[default: 127.0.0.1]", "[default: 8000]", "[default: 1]", "by default a SQLite file in data_dir"):
+        assert default in shown
+    assert "[default: 0]" not in shown
+
+
+def test_a_relative_store_is_here_and_makes_no_folder(cli: Cli, home: Path):
+    cli("tools", "add", "-f", written("add.json", ADD), "--store", "sqlite:///relative.db")
+    assert (home / "relative.db").is_file()
+    assert len(cli("tools", "list", "--store", f"sqlite:///{home}/relative.db").json) == 1
+    refused = cli("tools", "list", "--store", "json:///missing/tools.json")
+    assert refused.status == 4
+    assert f"the folder '{home / 'missing'}'" in one_sentence(refused)
+    assert not (home / "missing").exists()
+
+
+def test_what_is_not_there_has_its_status_in_the_service_commands_too(cli: Cli):
+    revoked = cli("tokens", "revoke", "nope")
+    assert revoked.status == 3
+    assert "there is no token 'nope'" in one_sentence(revoked)
+    restored = cli("restore", "nofile")
+    assert restored.status == 4
+    assert "'nofile' cannot be read: No such file" in one_sentence(restored)
+
+
+def test_a_backup_does_not_write_over_another_unless_told(cli: Cli):
+    cli("tools", "add", "-f", written("add.json", ADD))
+    Path("saved.zip").write_text("the only good one", encoding="utf-8")
+    refused = cli("backup", "saved.zip")
+    assert refused.status == 5
+    assert "'saved.zip' is there already" in one_sentence(refused)
+    assert Path("saved.zip").read_text(encoding="utf-8") == "the only good one"
+    assert cli("backup", "saved.zip", "--replace").json["tools"] == 1
+    assert cli("backup", "saved.zip", "--force").json["tools"] == 1
+    other = ("--store", "sqlite:///other.db")
+    assert cli("restore", "saved.zip", *other).status == 0
+    assert len(cli("tools", "list", *other).json) == 1
 
 
 def test_lists_can_be_filtered(cli: Cli):
@@ -203,9 +300,9 @@ def test_plans_are_made(cli: Cli):
 def test_an_export_can_be_imported_again(cli: Cli, format: str):
     cli("tools", "add", "-f", written("add.json", ADD))
     written("exported.json", cli("tools", "export", "--format", format).out)
-    imported = cli("tools", "import", "exported.json", "--store", f"sqlite://{Path.cwd()}/copy.db")
+    imported = cli("tools", "import", "exported.json", "--store", f"sqlite:///{Path.cwd()}/copy.db")
     assert imported.out == "Imported 1 tool: 'add'.\n"
-    copy = cli("tools", "show", "add", "--store", f"sqlite://{Path.cwd()}/copy.db").json
+    copy = cli("tools", "show", "add", "--store", f"sqlite:///{Path.cwd()}/copy.db").json
     assert copy["parameters"]["properties"] == ADD["parameters"]["properties"]
 
 
@@ -213,7 +310,7 @@ def test_the_own_format_keeps_everything(cli: Cli):
     cli("tools", "add", "--samples")
     everything = cli("tools", "export").json
     written("all.json", everything)
-    copy = f"sqlite://{Path.cwd()}/copy.db"
+    copy = f"sqlite:///{Path.cwd()}/copy.db"
     assert cli("tools", "import", "all.json", "--store", copy).status == 0
     assert cli("tools", "export", "--store", copy).json == everything
     again = cli("tools", "import", "all.json", "--store", copy)

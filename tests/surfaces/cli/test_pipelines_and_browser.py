@@ -81,7 +81,7 @@ def test_what_check_compat_refuses_a_pipeline_is_refused(cli: Cli, site: str):
         encoding="utf-8",
     )
     file = pipeline(site, "httpx", "parsel")
-    store = ("--store", f"json://{Path('kept.json').absolute()}")
+    store = ("--store", f"json:///{Path('kept.json').absolute()}")
     assert cli("tools", "add", "-f", "tools.json", *store).status == 0
     assert cli("tools", "check-compat", "httpx", "parsel", *store).status == 0
     assert cli("pipeline", "check", file, *store).status == 0

@@ -50,7 +50,7 @@ def test_a_started_service_knows_nothing_of_the_developers_settings(
 ) -> None:
     config = tmp_path / "developer" / ".config"
     (config / "toolcrib").mkdir(parents=True)
-    (config / "toolcrib" / "toolcrib.toml").write_text(f'store = "sqlite://{tmp_path}/developers.db"\n')
+    (config / "toolcrib" / "toolcrib.toml").write_text(f'store = "sqlite:///{tmp_path}/developers.db"\n')
     monkeypatch.setenv("HOME", str(tmp_path / "developer"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(config))
     monkeypatch.setenv("TOOLCRIB_NONSENSE", "1")

@@ -23,7 +23,7 @@ ENTRY_FIELDS = {
 async def client(request: pytest.FixtureRequest, serve: Serve, settings: Settings) -> httpx.AsyncClient:
     url = {
         "memory": lambda: "memory:",
-        "json": lambda: f"json://{settings.data_folder}/tools.json",
+        "json": lambda: f"json:///{settings.data_folder}/tools.json",
         "sqlite": lambda: None,
         "mongo": lambda: request.getfixturevalue("mongo_database_url"),
     }[request.param]()

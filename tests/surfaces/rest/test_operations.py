@@ -54,7 +54,7 @@ async def test_a_backup_comes_back_in_any_store(
     assert b"secret" not in content, "credentials stay sealed"
     assert token.encode() not in content
 
-    urls = {"sqlite": None, "json": f"json://{tmp_path}/other/tools.json"}
+    urls = {"sqlite": None, "json": f"json:///{tmp_path}/other/tools.json"}
     url = request.getfixturevalue("mongo_database_url") if target == "mongo" else urls[target]
     key = (settings.data_folder / "keys" / "seal.key").read_text().strip()
     other = settings.with_changes("test", data_dir=str(tmp_path / "other"), store=url, seal_keys=(key,))
@@ -88,11 +88,9 @@ async def test_what_is_not_a_backup_is_not_restored(settings: Settings, tmp_path
         archive.writestr("x", "y")
     with zipfile.ZipFile(tmp_path / "new.zip", "w") as archive:
         archive.writestr("manifest.json", '{"format": 99}')
-    for name in ("text", "other.zip", "new.zip"):
+    for name in ("text", "other.zip", "new.zip", "missing.zip"):
         with pytest.raises(InvalidBundleError):
             restore(settings, tmp_path / name)
-    with pytest.raises(StoreError):
-        restore(settings, tmp_path / "missing.zip")
     with pytest.raises(StoreError):
         backup(settings, tmp_path / "no" / "such" / "folder.zip")
 
@@ -113,7 +111,9 @@ def test_a_backup_that_fails_leaves_the_last_one(settings: Settings, tmp_path: P
     path.write_bytes(b"the last one")
     (tmp_path / "broken").write_text("not a database, but long enough to be looked at " * 100)
     with pytest.raises(StoreError):
-        backup(settings.with_changes("test", store=f"sqlite://{tmp_path}/broken"), path)
+        backup(settings.with_changes("test", store=f"sqlite:///{tmp_path}/broken"), path, replace=True)
+    with pytest.raises(ConflictError, match="replace it"):
+        backup(settings, path)
     assert path.read_bytes() == b"the last one"
     assert not list(tmp_path.glob(".*"))
 
@@ -141,7 +141,7 @@ async def test_doctor(serve: Serve, settings: Settings, tmp_path: Path) -> None:
     assert "'a'" in checks["credentials"].detail
 
     (tmp_path / "broken").write_text("not a database, but long enough to be looked at " * 100)
-    broken = await examined(settings.with_changes("test", store=f"sqlite://{tmp_path}/broken"))
+    broken = await examined(settings.with_changes("test", store=f"sqlite:///{tmp_path}/broken"))
     assert broken["store"].health == "failed"
     assert str(tmp_path / "broken") in broken["store"].detail
     exposed = await examined(settings.with_changes("test", host="0.0.0.0"))

@@ -46,7 +46,24 @@ def page(service: RunningService, chromium_path: str) -> Any:
         yield page
         browser.close()
     assert elsewhere == []
-    assert [text for text in problems if "favicon" not in text] == []
+    assert problems == []
+
+
+@pytest.mark.parametrize("path", ["/", "/docs", "/graphql"])
+def test_a_page_brings_its_icon(service: RunningService, page: Page, path: str) -> None:
+    """The browser draws it under the page's own policy, and asks the service for none."""
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{service.url}{path}", wait_until="networkidle")
+    icon = page.locator("link[rel=icon]").get_attribute("href")
+    assert icon is not None
+    assert icon.startswith("data:image/svg+xml,")
+    drawn = """href => new Promise(done => {
+        const image = new Image(); image.onload = () => done(image.width); image.onerror = () => done(0);
+        image.src = href;
+    })"""
+    assert page.evaluate(drawn, icon) > 0
+    assert [url for url in asked if "favicon" in url] == []
 
 
 def test_graphiql_runs_a_query_and_shows_the_schema(service: RunningService, page: Page, tmp_path: Path) -> None:

@@ -37,6 +37,8 @@ EXIT_DEFECT = 70
 """An error that is nobody's but ours: EX_SOFTWARE of sysexits.h."""
 
 _UsageProblem = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+_HELP_WAS_SHOWN = "NoArgsIsHelpError"
+"""How the library ends a group that was called alone; its class has no public name."""
 
 
 def build_app() -> typer.Typer:
@@ -112,6 +114,8 @@ def _told(program: str, error: Exception) -> int:
     if isinstance(error, ToolcribError):
         complain(program, error.message)
         return error.answer.exit
+    if type(error).__name__ == _HELP_WAS_SHOWN:
+        return Exit.DONE
     if isinstance(error, _UsageProblem):
         complain(program, _usage(error))
         return Exit.USAGE

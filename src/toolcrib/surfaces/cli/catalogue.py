@@ -118,35 +118,57 @@ def list_tools(
     capability: Annotated[
         str, typer.Option("--capability", metavar="CAP", help="Only tools that can do this.", show_default=False)
     ] = "",
+    tag: Annotated[
+        list[str] | None,
+        typer.Option("--tag", metavar="TAG", help="Only tools with this tag; may be repeated.", show_default=False),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", help="How many at most.", min=1, show_default=False)
+    ] = None,
+    plugins: Annotated[
+        bool, typer.Option("--plugins", help="The tools of plugins, which the catalogue does not keep.")
+    ] = False,
     store: StoreOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """List the tools: JSON in a pipe, a table on a terminal."""
+    from itertools import islice
+
     invoked = invocation(ctx, store, as_json)
-    wanted: dict[str, Any] = {}
-    if tool_type:
-        wanted["tool_type"] = tool_type
-    if capability:
-        wanted["capabilities"] = capability
+    given = {"tool_type": tool_type, "capabilities": [capability] if capability else [], "tags": tag or []}
+    wanted: dict[str, Any] = {field: value for field, value in given.items() if value}
+    if plugins:
+        with invoked.system() as system:
+            specs = [tool.spec for tool in system.plugins.filter(**wanted)[:limit]]
+        _print_specs(invoked, specs, [spec.to_dict() for spec in specs])
+        return
+    asked = {field: {"$all": value} if isinstance(value, list) else value for field, value in wanted.items()}
     with invoked.catalogue() as catalogue:
-        entries = list(catalogue.entries(wanted))
+        entries = list(islice(catalogue.entries(asked), limit))
     print_tools(invoked, entries)
+    _tell_of_plugins(invoked)
 
 
 def print_tools(invoked: Invocation, entries: list[Entry]) -> None:
+    _print_specs(invoked, [entry.spec for entry in entries], [invoked.record(entry) for entry in entries])
+
+
+def _print_specs(invoked: Invocation, specs: list[ToolSpec], documents: list[dict[str, Any]]) -> None:
     if invoked.wants_json:
-        print_json([invoked.record(entry) for entry in entries])
+        print_json(documents)
         return
     rows = [
-        (
-            entry.name,
-            entry.spec.tool_type or entry.spec.category,
-            entry.spec.execution_mode,
-            _brief(entry.spec.description),
-        )
-        for entry in entries
+        (spec.name, spec.tool_type or spec.category, spec.execution_mode, _brief(spec.description)) for spec in specs
     ]
     print_table(("Name", "Type", "Mode", "Description"), rows, empty="No tools.")
+
+
+def _tell_of_plugins(invoked: Invocation) -> None:
+    """Say on stderr how to see what is not kept. Nothing of theirs is loaded for that."""
+    from toolcrib.registry.discovery import has_plugins
+
+    if has_plugins(folders=invoked.settings.plugin_folders):
+        complain(invoked.program, "note: plugins bring tools too; see them with: tools list --plugins")
 
 
 def show(ctx: typer.Context, name: NameArgument, store: StoreOption = "", as_json: JsonOption = False) -> None:

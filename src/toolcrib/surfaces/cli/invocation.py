@@ -24,7 +24,8 @@ StoreOption = Annotated[
     typer.Option(
         "--store",
         metavar="URL",
-        help="Where the tools are kept: sqlite:///FILE, json:///FILE, mongodb://..., brain:///FILE or memory:",
+        help="Where the tools are kept: sqlite:///FILE or json:///FILE (a path from here; sqlite:////FILE from the "
+        "root), mongodb://..., brain:///FILE or memory:; by default a SQLite file in data_dir.",
         show_default=False,
     ),
 ]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from toolcrib.core.errors import Exit
 from toolcrib.surfaces.cli.invocation import JsonOption, LimitOption, StoreOption, example, invocation
-from toolcrib.surfaces.cli.output import print_json, print_table
+from toolcrib.surfaces.cli.output import complain, print_json, print_table
 
 if TYPE_CHECKING:
     from toolcrib.core.limits import TokenLimits
@@ -45,11 +46,37 @@ ActionsOption = Annotated[
         show_default=False,
     ),
 ]
+BlobsOption = Annotated[
+    str,
+    typer.Option(
+        "--blobs",
+        metavar="URL",
+        help="Where bundles are kept: file:///PATH or s3://BUCKET?endpoint=...; by default a folder in data_dir.",
+        show_default=False,
+    ),
+]
 DaysOption = Annotated[float, typer.Option("--days", metavar="N", help="When it expires; 0 is never.", min=0)]
 
 
+class WithDefaults(TyperCommand):
+    """A command whose options are settings: its help shows what counts if these are set nowhere."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self.fill_defaults()
+        super().format_help(ctx, formatter)
+
+    def fill_defaults(self) -> None:
+        """From the settings, which are loaded for who wants help, and not whenever the program starts."""
+        from toolcrib.settings import describe
+
+        defaults = {setting.name: setting.default for setting in describe()}
+        for param in self.params:
+            if param.default is None:
+                param.default = defaults.get(param.name or "") or None
+
+
 def register(app: typer.Typer) -> None:
-    app.command("serve", epilog=example("serve", "serve --port 8080 --sample"))(serve)
+    app.command("serve", epilog=example("serve", "serve --port 8080 --sample"), cls=WithDefaults)(serve)
     app.command("doctor", epilog=example("doctor"))(doctor)
     app.command("backup", epilog=example("backup toolcrib-backup.zip"))(backup)
     app.command("restore", epilog=example("restore toolcrib-backup.zip"))(restore)
@@ -68,10 +95,14 @@ def register(app: typer.Typer) -> None:
 
 def serve(
     ctx: typer.Context,
-    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Address to listen on.")] = "",
-    port: Annotated[int, typer.Option("--port", metavar="N", help="Port to listen on.", min=0, max=65_535)] = 0,
-    blobs: Annotated[str, typer.Option("--blobs", metavar="URL", help="file:///PATH or s3://BUCKET?endpoint=...")] = "",
-    workers: Annotated[int, typer.Option("--workers", metavar="N", help="How many processes answer.", min=0)] = 0,
+    host: Annotated[str | None, typer.Option("--host", metavar="ADDRESS", help="Address to listen on.")] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", metavar="N", help="Port to listen on.", min=0, max=65_535)
+    ] = None,
+    blobs: BlobsOption = "",
+    workers: Annotated[
+        int | None, typer.Option("--workers", metavar="N", help="How many processes answer.", min=0)
+    ] = None,
     sample: Annotated[bool, typer.Option("--sample", help="Put the sample tools into an empty catalogue.")] = False,
     store: StoreOption = "",
 ) -> None:
@@ -101,12 +132,15 @@ def doctor(ctx: typer.Context, store: StoreOption = "", as_json: JsonOption = Fa
 def backup(
     ctx: typer.Context,
     path: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the backup.", show_default=False)],
+    replace: Annotated[
+        bool, typer.Option("--replace", "--force", help="Write over a file that is there.", show_default=False)
+    ] = False,
     store: StoreOption = "",
 ) -> None:
     """Save every tool with its history, the bundles, the audit and the tokens in one file."""
     from toolcrib.surfaces.backups import backup as save
 
-    print_json(save(invocation(ctx, store).settings, path))
+    print_json(save(invocation(ctx, store).settings, path, replace=replace))
 
 
 def restore(
@@ -185,11 +219,12 @@ def revoke_token(
     store: StoreOption = "",
 ) -> None:
     """Let a token in no longer; a running service forgets it within five seconds."""
-    with invocation(ctx, store).system() as system:
+    invoked = invocation(ctx, store)
+    with invoked.system() as system:
         found = system.tokens.revoke(token_id)
     if not found:
-        typer.echo(f"there is no token {token_id!r}", err=True)
-        raise typer.Exit(Exit.NO)
+        complain(invoked.program, f"there is no token {token_id!r}; tokens list shows those there are")
+        raise typer.Exit(Exit.NOT_FOUND)
     print(f"revoked {token_id}")
 
 
