@@ -62,6 +62,7 @@ PUBLIC = [
     "ToolcribError",
     "UnauthenticatedError",
     "UnavailableError",
+    "UnknownPolicyRuleError",
     "Usage",
     "VersionNotFoundError",
     "create_tool",

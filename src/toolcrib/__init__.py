@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         ToolValidationError,
         UnauthenticatedError,
         UnavailableError,
+        UnknownPolicyRuleError,
         VersionNotFoundError,
     )
     from toolcrib.core.progress import ToolEvent
@@ -127,6 +128,7 @@ __all__ = [
     "ToolcribError",
     "UnauthenticatedError",
     "UnavailableError",
+    "UnknownPolicyRuleError",
     "Usage",
     "VersionNotFoundError",
     "create_tool",
