@@ -65,6 +65,7 @@ PUBLIC = [
     "ToolcribError",
     "UnauthenticatedError",
     "UnavailableError",
+    "UnknownPolicyRuleError",
     "Usage",
     "VersionNotFoundError",
     "create_tool",

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         ToolValidationError,
         UnauthenticatedError,
         UnavailableError,
+        UnknownPolicyRuleError,
         VersionNotFoundError,
     )
     from toolcrib.core.progress import ToolEvent
@@ -133,6 +134,7 @@ __all__ = [
     "ToolcribError",
     "UnauthenticatedError",
     "UnavailableError",
+    "UnknownPolicyRuleError",
     "Usage",
     "VersionNotFoundError",
     "create_tool",
