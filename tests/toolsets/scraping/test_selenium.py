@@ -80,14 +80,14 @@ async def test_it_waits_clicks_and_stacks_with_a_parser(site: Site) -> None:
 
 async def test_a_slow_page_is_a_timeout_and_the_next_gets_another_browser(site: Site, profiles: Path) -> None:
     slow, quick = f"{site.url}/slow?seconds=60", f"{site.url}/book/1"
-    report, found = await pages(slow, quick, timeout=2, browsers=1)
+    report, found = await pages(slow, quick, timeout=6, browsers=1)
     assert [(failure.url, failure.kind) for failure in report.failures] == [(slow, "timeout")]
     assert "A Wizard of Earthsea" in found[quick].text
 
 
 async def test_a_browser_that_hangs_is_ended_with_its_deadline(site: Site) -> None:
     """Its page never gives the browser back, so ChromeDriver waits for an answer that does not come."""
-    config = {"interactions": [{"click": "h1"}], "timeout": 2}
+    config = {"interactions": [{"click": "h1"}], "timeout": 5}
 
     class Hangs(site.RequestHandlerClass):  # type: ignore[name-defined,misc]
         def answer(self, *_: object) -> tuple[int, str]:
