@@ -48,6 +48,7 @@ class SeleniumBrick(FetchBrick):
         user_agent: str = Field("", description="instead of the browser's own; robots.txt is obeyed under its name")
 
     spec = scraping_spec("selenium")
+    private = ("max_bytes", "executable", "driver", "browsers")
     modules = ("selenium",)
     config: Config
 
