@@ -97,11 +97,11 @@ def _read(invoked: Invocation, file: str) -> list[ToolSpec]:
 
 
 def _samples(invoked: Invocation) -> list[ToolSpec]:
-    """The tools that come with Toolcrib; The Brain's file has no place for the parameters of the browser tools."""
+    """The tools that come with Toolcrib; The Brain's file has no place for all that they say."""
     from toolcrib.bootstrap import sample_specs
-    from toolcrib.toolsets.scraping.specs import scraping_specs
+    from toolcrib.toolsets.scraping.specs import brain_specs
 
-    return list(scraping_specs().values()) if invoked.speaks_brain else sample_specs()
+    return brain_specs() if invoked.speaks_brain else sample_specs()
 
 
 def list_tools(

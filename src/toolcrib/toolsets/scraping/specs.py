@@ -23,5 +23,11 @@ def scraping_specs() -> dict[str, ToolSpec]:
     return {spec.name: spec for spec in specs}
 
 
+def brain_specs() -> list[ToolSpec]:
+    """The specs for The Brain's file, which has no place for ``deprecated``: their descriptions say so too."""
+    beyond = {"deprecated": False, "replaced_by": "", "limitations": (), "metadata": {}}
+    return [spec.with_changes(**beyond) if spec.deprecated else spec for spec in scraping_specs().values()]
+
+
 def scraping_spec(name: str) -> ToolSpec:
     return scraping_specs()[name]
