@@ -159,10 +159,11 @@ class Planner:
         return [self._stack(tools, asked, strict) for tools in found]
 
     def _lacks(self, spec: ToolSpec) -> tuple[str, ...]:
-        if self._find_lacks is None:
+        if self._find_lacks is None and not spec.deprecated:
             return ()
         if spec.name not in self._lacking:
-            self._lacking[spec.name] = tuple(self._find_lacks(spec))
+            found = () if self._find_lacks is None else tuple(self._find_lacks(spec))
+            self._lacking[spec.name] = found or _deprecated(spec)
         return self._lacking[spec.name]
 
     def _stack(self, tools: Sequence[ToolSpec], asked: tuple[str, ...], strict: bool) -> Stack:
@@ -202,6 +203,11 @@ class Planner:
 
     def _not_offered(self, capability: str) -> str:
         return f"no tool offers {capability!r}{did_you_mean(capability, self._offering)}"
+
+
+def _deprecated(spec: ToolSpec) -> tuple[str, ...]:
+    instead = f"; use {spec.replaced_by!r} instead" if spec.replaced_by else ""
+    return (f"{spec.name!r} is deprecated{instead}",) if spec.deprecated else ()
 
 
 def plan(
