@@ -188,13 +188,21 @@ def test_a_catalogued_tool_runs_by_its_binding(cli: Cli, home: Path, monkeypatch
     assert cli("tools", "run", "shout", "--text", "hey").json == "HEY"
 
 
+def add_described(cli: Cli) -> None:
+    """A tool that says what it is and not how it runs."""
+    Path("told-of.json").write_text('{"name": "told-of", "description": "Only told of."}', encoding="utf-8")
+    assert cli("tools", "add", "-f", "told-of.json").status == 0
+
+
 def test_a_tool_that_is_only_described_says_so(cli: Cli):
-    cli("tools", "add", "--samples")
-    answer = cli("tools", "run", "scrapy")
+    add_described(cli)
+    answer = cli("tools", "run", "told-of")
     assert answer.status == 4
-    assert "'scrapy'" in one_sentence(answer)
+    assert "'told-of'" in one_sentence(answer)
     cli("tools", "add", "--samples", program="brain")
-    assert cli("tools", "run", "scrapy", program="brain").status == 4
+    retired = cli("tools", "run", "cloudscraper", "--url", "http://127.0.0.1", program="brain")
+    assert retired.status == 4
+    assert "use 'curl_cffi'" in one_sentence(retired, "brain")
 
 
 def test_an_installed_plugin_is_found(tmp_path: Path):
@@ -236,10 +244,10 @@ def test_browser_tools_reach_public_addresses_only(
 
 @pytest.mark.usefixtures("plugins")
 def test_every_run_is_on_record(cli: Cli):
-    cli("tools", "add", "--samples")
+    add_described(cli)
     cli("tools", "run", "add", "--a", "1")
     cli("tools", "run", "nobody", "--whatever", "1")
-    cli("tools", "run", "scrapy")
+    cli("tools", "run", "told-of")
     cli("tools", "run", "wipe", "--folder", "/")
     for wrong in (["--nope", "1"], ["--a", "1", "--a", "2"], ["--arguments", "{"]):
         assert cli("tools", "run", "add", *wrong).status == 4
@@ -250,8 +258,8 @@ def test_every_run_is_on_record(cli: Cli):
         ("add", "done", ""),
         ("nobody", "attempt", ""),
         ("nobody", "failed", "tool_not_found"),
-        ("scrapy", "attempt", ""),
-        ("scrapy", "failed", "invalid_tool"),
+        ("told-of", "attempt", ""),
+        ("told-of", "failed", "invalid_tool"),
         ("wipe", "attempt", ""),
         ("wipe", "refused", "safety_level: approval_required"),
         *[("add", "attempt", ""), ("add", "failed", "invalid_arguments")] * 3,

@@ -12,8 +12,6 @@ import re
 import secrets
 from typing import TYPE_CHECKING, Any
 
-from starlette.requests import Request
-
 from toolcrib.core.result import ToolResult
 
 if TYPE_CHECKING:
@@ -33,6 +31,8 @@ def new_session() -> str:
 
 def session_of(scope: Scope) -> str:
     """The name that the client sends along; empty if it sends none that was given to it."""
+    from starlette.requests import Request
+
     request = Request(scope)
     sent = request.headers.get(_NAME) or request.cookies.get(_NAME) or ""
     return sent if _GIVEN.fullmatch(sent) else ""

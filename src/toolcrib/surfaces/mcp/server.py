@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator, MutableMapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from starlette.responses import Response
-
 from toolcrib import __version__
 from toolcrib.calling.blocking import READS, in_thread
 from toolcrib.calling.sessions import Sessions
@@ -130,6 +128,8 @@ class HttpDoor:
             raise MethodNotAllowedError("nothing is streamed from here; send messages with POST", ("POST",))
         if scope["method"] == "DELETE" and self._sessions is not None:
             await _end(self._sessions, scope)
+            from starlette.responses import Response
+
             await Response(status_code=204)(scope, receive, send)
             return
         message = await receive()
