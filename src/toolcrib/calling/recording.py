@@ -41,7 +41,9 @@ Targets = tuple[tuple[str, Action], ...]
 
 
 class Recorder:
-    """Tells ``audit``. Every call passes here twice, so what would be calls of its own is written out."""
+    """Tells ``audit``. Every call passes here twice, so what would be calls of its own is written out,
+    and the way of one target is its own.
+    """
 
     __slots__ = ("_clock", "_record", "remote")
 
@@ -54,11 +56,17 @@ class Recorder:
         """The attempt, which is on record. Raises StoreError if it cannot be: then nothing may happen."""
         call, at = f"{_process}-{next(_numbers)}", self._clock()
         detail = session and f"session: {session}"
-        attempt: list[AuditEvent] = []
-        for name, action in targets:
+        if len(targets) == 1:
+            ((name, action),) = targets
             if len(name) > _LONGEST_NAME or not name.isascii():
-                name = _kept(name, _LONGEST_NAME)  # noqa: PLW2901
-            attempt.append(_event(AuditEvent, (call, at, principal, action, name, "attempt", detail)))
+                name = _kept(name, _LONGEST_NAME)
+            event = _event(AuditEvent, (call, at, principal, action, name, "attempt", detail))
+            self._record(event)
+            return [event]
+        attempt = [
+            AuditEvent(call, at, principal, action, _kept(name, _LONGEST_NAME), "attempt", detail)
+            for name, action in targets
+        ]
         self._record(*attempt)
         return attempt
 
@@ -75,11 +83,12 @@ class Recorder:
     def end(self, attempt: list[AuditEvent], outcome: Outcome, detail: str = "") -> None:
         """Record how it ended. The attempt is on record already, so a failure here must not hide the outcome itself."""
         at, detail = self._clock(), detail and _kept(detail, _LONGEST_DETAIL)
-        ended: list[AuditEvent] = []
-        for call, _, principal, action, name, _, _ in attempt:
-            ended.append(_event(AuditEvent, (call, at, principal, action, name, outcome, detail)))
         try:
-            self._record(*ended)
+            if len(attempt) == 1:
+                call, _, principal, action, name, _, _ = attempt[0]
+                self._record(_event(AuditEvent, (call, at, principal, action, name, outcome, detail)))
+            else:
+                self._record(*(event._replace(at=at, outcome=outcome, detail=detail) for event in attempt))
         except StoreError as error:
             _log.error("the outcome %r of call %s could not be recorded: %s", outcome, attempt[0].call, error)
 
