@@ -34,6 +34,9 @@ class Ending(NamedTuple):
     error: BaseException | None = None
 
 
+_CUT_OFF = Ending("cut_off", "the provider cut the model's answer off before its end; allow it more tokens")
+
+
 class Running:
     """``tell`` hears of it as it goes on."""
 
@@ -85,11 +88,13 @@ class Running:
                 raise
             return _failed(error)
         messages = appended(said)
-        has_calls, text = bool(calls_of(said)[1]), text_of(messages)
-        if not has_calls and not text:
-            return _nothing_said(said, messages)
-        tokens = tokens_of(said) or self._estimated(definitions, messages)
+        has_calls, text, counted = bool(calls_of(said)[1]), text_of(messages), tokens_of(said)
+        tokens = counted or self._estimated(definitions, messages)
         step = Step(text, as_json(messages), tokens, seconds=time.monotonic() - asked_at)
+        if not has_calls and not text:
+            if counted is not None:  # thoughts cost something too
+                self._transcript.steps.append(step)
+            return _nothing_said(said, messages)
         self._transcript.steps.append(step)
         self._messages += messages
         self._note("said", said=step)
@@ -198,9 +203,7 @@ def _begun(agent: Agent, task: Task, after: Run | None) -> list[Any]:
 
 
 def _answered(said: Any) -> Ending:
-    if is_cut_off(said):
-        return Ending("cut_off", "the provider cut the model's answer off before its end; allow it more tokens")
-    return Ending("answer", "the model answered")
+    return _CUT_OFF if is_cut_off(said) else Ending("answer", "the model answered")
 
 
 def _ended_by(result: ToolResult) -> str:
@@ -218,5 +221,7 @@ def _failed(error: BaseException) -> Ending:
 
 
 def _nothing_said(said: Any, messages: list[Any]) -> Ending:
+    if is_cut_off(said):
+        return _CUT_OFF
     what = "neither a text nor a call" if messages or said in (None, "", []) else f"no assistant message: {shown(said)}"
     return Ending("nothing_said", f"the model answered {what}")
