@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -116,6 +117,25 @@ async def test_the_limit_of_time_stops_a_model_that_does_not_answer() -> None:
 
     run = await Agent(model, [look], max_seconds=0.05).run("Find it")
     assert (run.ended, run.steps) == ("seconds", [])
+
+
+async def test_the_limit_of_time_holds_for_a_model_that_is_a_plain_function() -> None:
+    enough = threading.Event()
+
+    def model(messages: Any, tools: Any) -> Any:
+        enough.wait(5)
+        return "It is here."
+
+    run = await Agent(model, [look], max_seconds=0.05).run("Find it")
+    enough.set()
+    assert (run.ended, run.steps) == ("seconds", [])
+
+
+async def test_a_plain_function_that_raises_has_failed() -> None:
+    turns: Any = iter(["It is here."])
+    model = Agent(lambda messages, tools: next(turns))
+    assert (await model.run("Find it")).answer == "It is here."
+    assert (await model.run("Find it")).ended == "model_failed"
 
 
 async def test_a_terminal_result_that_came_in_time_is_the_answer() -> None:

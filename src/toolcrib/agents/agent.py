@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from toolcrib.agents.events import AgentEvent
@@ -25,10 +25,10 @@ Task = str | Sequence[Mapping[str, Any]]
 class Model(Protocol):
     """An async function of the conversation and the definitions of the tools, which returns what the model said.
 
-    It may have a ``format``, in which it wants both, and a ``name``.
+    A plain function is one too, and works in a thread. It may have a ``name``, and a ``format`` in which it wants both.
     """
 
-    def __call__(self, messages: list[Any], tools: list[dict[str, Any]], /) -> Awaitable[Any]: ...
+    def __call__(self, messages: list[Any], tools: list[dict[str, Any]], /) -> Any: ...
 
 
 class Agent:

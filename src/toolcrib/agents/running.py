@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolcrib.agents.events import AgentEvent
@@ -13,6 +14,7 @@ from toolcrib.agents.tools import RunTools
 from toolcrib.agents.transcript import CallRecord, Ended, Run, Step, Transcript
 from toolcrib.calling.failures import is_cancellation
 from toolcrib.calling.layers.agent_run import agent_run
+from toolcrib.calling.threads import Job
 from toolcrib.core.context import ToolContext
 from toolcrib.core.counting import estimated_tokens
 from toolcrib.core.errors import SettingsError, shown
@@ -20,6 +22,7 @@ from toolcrib.core.json import as_json, as_text
 from toolcrib.core.masking import without_secrets
 from toolcrib.core.progress import ToolEvent
 from toolcrib.core.result import ToolResult
+from toolcrib.define.callables import is_async_callable
 from toolcrib.formats import calls_of, read_call, render_result, together
 from toolcrib.formats.saying import Tokens, appended, is_cut_off, text_of, tokens_of, told
 
@@ -80,9 +83,7 @@ class Running:
         definitions = self._tools.offered(self._agent)
         asked_at = time.monotonic()
         try:
-            said: Any = self._agent.model(list(self._messages), definitions)
-            if inspect.isawaitable(said):
-                said = await said
+            said = await self._asked(definitions)
         except (Exception, asyncio.CancelledError) as error:
             if is_cancellation(error):
                 raise
@@ -99,6 +100,16 @@ class Running:
         self._messages += messages
         self._note("said", said=step)
         return await self._run_calls(said) if has_calls else _answered(said)
+
+    async def _asked(self, definitions: list[dict[str, Any]]) -> Any:
+        """What the model says. One that is a plain function works in a thread, so that limits hold and others go on."""
+        ask = partial(self._agent.model, list(self._messages), definitions)
+        if is_async_callable(self._agent.model):
+            return await ask()
+        worked, said = await Job(ask).outcome
+        if not worked:
+            raise said
+        return await said if inspect.isawaitable(said) else said
 
     async def _run_calls(self, said: Any) -> Ending | None:
         self._open = said
