@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from toolcrib import SettingsError, ToolContext, ToolRegistry, ToolResult, tool
-from toolcrib.agents import Agent, Prices, Run
+from toolcrib.agents import Agent, Prices, Run, replay
 from toolcrib.dialects.flybrowser import BaseTool, ToolMetadata
+from toolcrib.dialects.flybrowser import ToolRegistry as TheirRegistry
 from toolcrib.dialects.flybrowser import ToolResult as TheirResult
 from toolcrib.layers import budget, repeat_breaker
 from toolcrib.testing import SHAPES, RecordingRegistry, ScriptedModel, call
@@ -252,6 +253,14 @@ async def test_a_tool_of_a_dialect_is_taken() -> None:
 
     run = await Agent(ScriptedModel([call("shout")]), [Shout]).run("Shout")
     assert (run.answer, run.ended) == ("HEY", "terminal")
+
+
+async def test_the_registry_of_a_dialect_is_taken_with_its_rules() -> None:
+    theirs = TheirRegistry(approve=lambda spec, arguments: True)
+    theirs.register_instance(erase)
+    run = await Agent(ScriptedModel([call("erase", name="a"), "Done."]), theirs).run("Erase a")
+    assert results(run) == ["a is gone"]
+    assert (await replay(run.transcript, theirs)).same
 
 
 def test_importing_toolcrib_does_not_import_the_agents() -> None:

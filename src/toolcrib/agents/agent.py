@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from toolcrib.agents.events import AgentEvent
 from toolcrib.agents.running import Running
+from toolcrib.agents.tools import registry_of
 from toolcrib.agents.transcript import Prices, Run
 from toolcrib.calling.call import Approve
 from toolcrib.calling.layers import Layer, above_zero, whole
@@ -36,8 +37,9 @@ class Agent:
 
     ``model`` is an async function ``(messages, tools)`` that returns an assistant message of any provider, or its whole
     response, which also tells of its tokens; :class:`OpenAIModel` and :class:`AnthropicModel` are such functions.
-    ``tools`` is a registry, whose rules hold, or whatever one is made of. ``format`` is the provider's whose messages
-    and definitions the model is given, if it does not say so itself; ``handover`` says more of the definitions.
+    ``tools`` is a registry, also of a dialect, whose rules hold, or whatever one is made of. ``format`` is the
+    provider's whose messages and definitions the model is given, if it does not say so itself; ``handover`` says more
+    of the definitions.
 
     A run has at most ``max_steps`` messages of the model, ``max_seconds`` and ``max_tokens``. ``approve`` and
     ``highest_safety_level`` stand in for the registry's; ``layers`` are around the calls of this agent. A tool that is
@@ -69,7 +71,7 @@ class Agent:
         above_zero(max_seconds=1 if max_seconds is None else max_seconds)
         whole(1, max_steps=max_steps, max_tokens=1 if max_tokens is None else max_tokens, at_once=at_once)
         self.model = model
-        self.tools = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
+        self.tools = registry_of(tools)
         self.system = system
         self.max_steps, self.max_seconds, self.max_tokens = max_steps, max_seconds, max_tokens
         self.approve = approve
