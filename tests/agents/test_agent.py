@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
@@ -201,6 +202,12 @@ async def test_a_plain_function_is_a_model(said: Any) -> None:
         run = await Agent(each).run("Hello")
         assert (run.answer, run.ended) == ("Hi.", "answer")
     assert run.messages[-1] == {"role": "assistant", "content": "Hi."}
+
+
+async def test_a_model_whose_format_and_name_are_no_words_is_a_model_all_the_same() -> None:
+    for model in (AsyncMock(return_value="Hi."), Mock(return_value="Hi.")):
+        run = await Agent(model).run("Hello")
+        assert (run.answer, run.transcript.format, run.transcript.model) == ("Hi.", "openai", type(model).__name__)
 
 
 async def test_a_function_may_answer_in_any_shape_whatever_it_is_handed() -> None:

@@ -77,9 +77,9 @@ class Agent:
         self.approve = approve
         self.highest_safety_level = None if highest_safety_level is None else SafetyLevel(highest_safety_level)
         self.prices = prices
-        self.format = format or str(getattr(model, "format", "openai"))
+        self.format = format or _word(model, "format") or "openai"
         provider_named(self.format)
-        self.name = str(getattr(model, "name", "") or getattr(model, "__name__", type(model).__name__))
+        self.name = _word(model, "name") or _word(model, "__name__") or type(model).__name__
         self.layers = tuple(layers)
         self.handover: HandoverOptions = handover or {}
         self.at_once = at_once
@@ -104,3 +104,9 @@ class Agent:
             lambda event: event.kind == "progress" and event.event is not None and event.event.kind == "progress",
             lambda run: AgentEvent("end", len(run.steps), run=run),
         )
+
+
+def _word(model: Any, name: str) -> str:
+    """What a model says of itself; another thing of that name says nothing."""
+    said = getattr(model, name, "")
+    return said if isinstance(said, str) else ""
