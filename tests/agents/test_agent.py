@@ -7,12 +7,14 @@ import json
 import subprocess
 import sys
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
 from toolcrib import SettingsError, ToolContext, ToolRegistry, ToolResult, tool
-from toolcrib.agents import Agent, Prices, Run
+from toolcrib.agents import Agent, Prices, Run, replay
 from toolcrib.dialects.flybrowser import BaseTool, ToolMetadata
+from toolcrib.dialects.flybrowser import ToolRegistry as TheirRegistry
 from toolcrib.dialects.flybrowser import ToolResult as TheirResult
 from toolcrib.layers import budget, repeat_breaker
 from toolcrib.testing import SHAPES, RecordingRegistry, ScriptedModel, call
@@ -202,6 +204,12 @@ async def test_a_plain_function_is_a_model(said: Any) -> None:
     assert run.messages[-1] == {"role": "assistant", "content": "Hi."}
 
 
+async def test_a_model_whose_format_and_name_are_no_words_is_a_model_all_the_same() -> None:
+    for model in (AsyncMock(return_value="Hi."), Mock(return_value="Hi.")):
+        run = await Agent(model).run("Hello")
+        assert (run.answer, run.transcript.format, run.transcript.model) == ("Hi.", "openai", type(model).__name__)
+
+
 async def test_a_function_may_answer_in_any_shape_whatever_it_is_handed() -> None:
     turns = [
         {
@@ -252,6 +260,14 @@ async def test_a_tool_of_a_dialect_is_taken() -> None:
 
     run = await Agent(ScriptedModel([call("shout")]), [Shout]).run("Shout")
     assert (run.answer, run.ended) == ("HEY", "terminal")
+
+
+async def test_the_registry_of_a_dialect_is_taken_with_its_rules() -> None:
+    theirs = TheirRegistry(approve=lambda spec, arguments: True)
+    theirs.register_instance(erase)
+    run = await Agent(ScriptedModel([call("erase", name="a"), "Done."]), theirs).run("Erase a")
+    assert results(run) == ["a is gone"]
+    assert (await replay(run.transcript, theirs)).same
 
 
 def test_importing_toolcrib_does_not_import_the_agents() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
 
 from toolcrib import ToolContext, tool
-from toolcrib.agents import Agent, AgentEvent
+from toolcrib.agents import Agent, AgentEvent, Prices, replay
 from toolcrib.testing import ScriptedModel, call
 from toolcrib.testing.conversation import read_conversation
 from toolcrib.testing.shapes import shape_named
@@ -63,6 +64,18 @@ async def test_tokens_are_estimated_for_a_model_that_does_not_tell() -> None:
     assert "about" in run.reason
 
 
+@pytest.mark.parametrize(
+    "usage",
+    [{"prompt_tokens": 0, "completion_tokens": 0}, {"prompt_tokens": None}, {"total_tokens": 80}, {"inputTokens": 80}],
+)
+async def test_tokens_are_estimated_for_a_provider_whose_count_says_nothing(usage: dict[str, Any]) -> None:
+    async def model(messages: Any, tools: Any) -> Any:
+        return {"choices": [{"message": await for_ever(messages, tools)}], "usage": usage}
+
+    run = await Agent(model, [look], max_tokens=100).run("Find it")
+    assert (run.ended, run.usage.estimated) == ("tokens", True)
+
+
 @pytest.mark.parametrize("format", ["openai", "openai-responses", "anthropic", "gemini"])
 async def test_the_limit_of_time_stops_the_tool_and_keeps_what_came(format: str) -> None:
     stopped, begun = [], asyncio.Event()
@@ -104,6 +117,25 @@ async def test_the_limit_of_time_stops_a_model_that_does_not_answer() -> None:
 
     run = await Agent(model, [look], max_seconds=0.05).run("Find it")
     assert (run.ended, run.steps) == ("seconds", [])
+
+
+async def test_the_limit_of_time_holds_for_a_model_that_is_a_plain_function() -> None:
+    enough = threading.Event()
+
+    def model(messages: Any, tools: Any) -> Any:
+        enough.wait(5)
+        return "It is here."
+
+    run = await Agent(model, [look], max_seconds=0.05).run("Find it")
+    enough.set()
+    assert (run.ended, run.steps) == ("seconds", [])
+
+
+async def test_a_plain_function_that_raises_has_failed() -> None:
+    turns: Any = iter(["It is here."])
+    model = Agent(lambda messages, tools: next(turns))
+    assert (await model.run("Find it")).answer == "It is here."
+    assert (await model.run("Find it")).ended == "model_failed"
 
 
 async def test_a_terminal_result_that_came_in_time_is_the_answer() -> None:
@@ -150,6 +182,8 @@ async def test_a_model_whose_own_work_was_cancelled_has_failed() -> None:
         ({"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm.", "signature": "x"}]}, "neither"),
         ({"candidates": [{"finishReason": "SAFETY"}]}, "no assistant message"),
         ({"choices": []}, "no assistant message"),
+        ({"choices": {"0": "Hi."}}, "no assistant message"),
+        ({"content": [{"thought": True}], "candidates": 7}, "no assistant message"),
         (42, "no assistant message: 42"),
     ],
 )
@@ -183,6 +217,21 @@ async def test_an_answer_that_was_cut_off_is_no_success(response: Any) -> None:
 
     run = await Agent(model).run("Where is it?")
     assert (run.ended, run.success, run.answer) == ("cut_off", False, "It is")
+
+
+async def test_a_model_that_thought_until_it_was_cut_off_costs_what_it_cost() -> None:
+    thought = {"type": "thinking", "thinking": "Hm.", "signature": "x"}
+
+    async def model(messages: Any, tools: Any) -> Any:
+        usage = {"input_tokens": 10, "output_tokens": 4000}
+        return {"type": "message", "stop_reason": "max_tokens", "content": [thought], "usage": usage}
+
+    agent = Agent(model, format="anthropic", prices=Prices(0, 1000))
+    run = await agent.run("Where is it?")
+    assert (run.ended, run.success, run.answer) == ("cut_off", False, None)
+    assert (run.usage.total, run.cost) == (4010, 4.0)
+    assert len(run.messages) == 1, "a thought alone is no message that a provider takes back"
+    assert (await replay(run.transcript, [])).runs[0].ended == "nothing_said"
 
 
 async def test_who_cancels_a_run_cancels_its_tool() -> None:

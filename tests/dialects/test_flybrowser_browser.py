@@ -320,6 +320,16 @@ async def test_a_provider_is_named_in_flybrowsers_words(monkeypatch: pytest.Monk
         FlyBrowser(llm_provider="openai", llm_model="m")
 
 
+async def test_what_is_left_of_a_registry_follows_the_tabs_too(chromium: Chromium, web: Web) -> None:
+    async with FlyBrowser(chromium=chromium) as browser:
+        browser.tool_registry.register(Title)
+        left = browser.tool_registry.get_filtered_registry([ModelCapability.TEXT_GENERATION])
+        await left.execute("new_tab", {"url": f"{web.url}/form"})
+        assert left.get_tool("title").page is browser.page
+        assert "screenshot" not in left
+        assert "screenshot" in browser.tool_registry
+
+
 async def test_a_registry_of_the_dialect_over_any_other(web: Web, chromium: Chromium) -> None:
     async with BrowserSession(chromium=chromium) as session:
         tools = ToolRegistry(core=browser_registry(session))

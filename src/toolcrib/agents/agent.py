@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from toolcrib.agents.events import AgentEvent
 from toolcrib.agents.running import Running
+from toolcrib.agents.tools import registry_of
 from toolcrib.agents.transcript import Prices, Run
 from toolcrib.calling.call import Approve
 from toolcrib.calling.layers import Layer, above_zero, whole
@@ -25,10 +26,10 @@ Task = str | Sequence[Mapping[str, Any]]
 class Model(Protocol):
     """An async function of the conversation and the definitions of the tools, which returns what the model said.
 
-    It may have a ``format``, in which it wants both, and a ``name``.
+    A plain function is one too, and works in a thread. It may have a ``name``, and a ``format`` in which it wants both.
     """
 
-    def __call__(self, messages: list[Any], tools: list[dict[str, Any]], /) -> Awaitable[Any]: ...
+    def __call__(self, messages: list[Any], tools: list[dict[str, Any]], /) -> Any: ...
 
 
 class Agent:
@@ -36,8 +37,9 @@ class Agent:
 
     ``model`` is an async function ``(messages, tools)`` that returns an assistant message of any provider, or its whole
     response, which also tells of its tokens; :class:`OpenAIModel` and :class:`AnthropicModel` are such functions.
-    ``tools`` is a registry, whose rules hold, or whatever one is made of. ``format`` is the provider's whose messages
-    and definitions the model is given, if it does not say so itself; ``handover`` says more of the definitions.
+    ``tools`` is a registry, also of a dialect, whose rules hold, or whatever one is made of. ``format`` is the
+    provider's whose messages and definitions the model is given, if it does not say so itself; ``handover`` says more
+    of the definitions.
 
     A run has at most ``max_steps`` messages of the model, ``max_seconds`` and ``max_tokens``. ``approve`` and
     ``highest_safety_level`` stand in for the registry's; ``layers`` are around the calls of this agent. A tool that is
@@ -69,15 +71,15 @@ class Agent:
         above_zero(max_seconds=1 if max_seconds is None else max_seconds)
         whole(1, max_steps=max_steps, max_tokens=1 if max_tokens is None else max_tokens, at_once=at_once)
         self.model = model
-        self.tools = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
+        self.tools = registry_of(tools)
         self.system = system
         self.max_steps, self.max_seconds, self.max_tokens = max_steps, max_seconds, max_tokens
         self.approve = approve
         self.highest_safety_level = None if highest_safety_level is None else SafetyLevel(highest_safety_level)
         self.prices = prices
-        self.format = format or str(getattr(model, "format", "openai"))
+        self.format = format or _word(model, "format") or "openai"
         provider_named(self.format)
-        self.name = str(getattr(model, "name", "") or getattr(model, "__name__", type(model).__name__))
+        self.name = _word(model, "name") or _word(model, "__name__") or type(model).__name__
         self.layers = tuple(layers)
         self.handover: HandoverOptions = handover or {}
         self.at_once = at_once
@@ -102,3 +104,9 @@ class Agent:
             lambda event: event.kind == "progress" and event.event is not None and event.event.kind == "progress",
             lambda run: AgentEvent("end", len(run.steps), run=run),
         )
+
+
+def _word(model: Any, name: str) -> str:
+    """What a model says of itself; another thing of that name says nothing."""
+    said = getattr(model, name, "")
+    return said if isinstance(said, str) else ""

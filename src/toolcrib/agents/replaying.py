@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.agents.agent import Agent
+from toolcrib.agents.tools import registry_of
 from toolcrib.agents.transcript import CallRecord, Run, Transcript
 from toolcrib.core.comparing import differences
 from toolcrib.core.result import ToolResult
@@ -47,7 +48,7 @@ async def replay(
     ``ignore`` names keys of the results that change with every run, such as times. ``options`` are those of
     :class:`Agent`: danger needs approval again.
     """
-    registry = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
+    registry = registry_of(tools)
     recorded = [call for run in transcript.runs for call in run.calls]
     found: list[str] = []
     played, ended, last = 0, [], None

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolcrib.agents.events import AgentEvent
@@ -13,6 +14,7 @@ from toolcrib.agents.tools import RunTools
 from toolcrib.agents.transcript import CallRecord, Ended, Run, Step, Transcript
 from toolcrib.calling.failures import is_cancellation
 from toolcrib.calling.layers.agent_run import agent_run
+from toolcrib.calling.threads import Job
 from toolcrib.core.context import ToolContext
 from toolcrib.core.counting import estimated_tokens
 from toolcrib.core.errors import SettingsError, shown
@@ -20,6 +22,7 @@ from toolcrib.core.json import as_json, as_text
 from toolcrib.core.masking import without_secrets
 from toolcrib.core.progress import ToolEvent
 from toolcrib.core.result import ToolResult
+from toolcrib.define.callables import is_async_callable
 from toolcrib.formats import calls_of, read_call, render_result, together
 from toolcrib.formats.saying import Tokens, appended, is_cut_off, text_of, tokens_of, told
 
@@ -32,6 +35,9 @@ class Ending(NamedTuple):
     reason: str
     result: ToolResult | None = None
     error: BaseException | None = None
+
+
+_CUT_OFF = Ending("cut_off", "the provider cut the model's answer off before its end; allow it more tokens")
 
 
 class Running:
@@ -77,23 +83,33 @@ class Running:
         definitions = self._tools.offered(self._agent)
         asked_at = time.monotonic()
         try:
-            said: Any = self._agent.model(list(self._messages), definitions)
-            if inspect.isawaitable(said):
-                said = await said
+            said = await self._asked(definitions)
         except (Exception, asyncio.CancelledError) as error:
             if is_cancellation(error):
                 raise
             return _failed(error)
         messages = appended(said)
-        has_calls, text = bool(calls_of(said)[1]), text_of(messages)
-        if not has_calls and not text:
-            return _nothing_said(said, messages)
-        tokens = tokens_of(said) or self._estimated(definitions, messages)
+        has_calls, text, counted = bool(calls_of(said)[1]), text_of(messages), tokens_of(said)
+        tokens = counted or self._estimated(definitions, messages)
         step = Step(text, as_json(messages), tokens, seconds=time.monotonic() - asked_at)
+        if not has_calls and not text:
+            if counted is not None:  # thoughts cost something too
+                self._transcript.steps.append(step)
+            return _nothing_said(said, messages)
         self._transcript.steps.append(step)
         self._messages += messages
         self._note("said", said=step)
         return await self._run_calls(said) if has_calls else _answered(said)
+
+    async def _asked(self, definitions: list[dict[str, Any]]) -> Any:
+        """What the model says. One that is a plain function works in a thread, so that limits hold and others go on."""
+        ask = partial(self._agent.model, list(self._messages), definitions)
+        if is_async_callable(self._agent.model):
+            return await ask()
+        worked, said = await Job(ask).outcome
+        if not worked:
+            raise said
+        return await said if inspect.isawaitable(said) else said
 
     async def _run_calls(self, said: Any) -> Ending | None:
         self._open = said
@@ -198,9 +214,7 @@ def _begun(agent: Agent, task: Task, after: Run | None) -> list[Any]:
 
 
 def _answered(said: Any) -> Ending:
-    if is_cut_off(said):
-        return Ending("cut_off", "the provider cut the model's answer off before its end; allow it more tokens")
-    return Ending("answer", "the model answered")
+    return _CUT_OFF if is_cut_off(said) else Ending("answer", "the model answered")
 
 
 def _ended_by(result: ToolResult) -> str:
@@ -218,5 +232,7 @@ def _failed(error: BaseException) -> Ending:
 
 
 def _nothing_said(said: Any, messages: list[Any]) -> Ending:
+    if is_cut_off(said):
+        return _CUT_OFF
     what = "neither a text nor a call" if messages or said in (None, "", []) else f"no assistant message: {shown(said)}"
     return Ending("nothing_said", f"the model answered {what}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
 Hear = Callable[[str, ToolEvent], None]
 """Hears what the call of this id tells, perhaps in another thread."""
+
+
+def registry_of(tools: ToolRegistry | Iterable[Any]) -> ToolRegistry:
+    """A registry as it is, one of a dialect by the registry beneath it, and of anything else a new one."""
+    beneath = getattr(tools, "core", tools)
+    return beneath if isinstance(beneath, ToolRegistry) else ToolRegistry(tools)
 
 
 class RunTools(ToolRegistry):

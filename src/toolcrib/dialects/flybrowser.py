@@ -17,6 +17,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.calling.call import Approve
@@ -244,7 +245,7 @@ class ToolRegistry:
 
         ``warn_suboptimal`` logs a warning for each tool that would work better with more.
         """
-        filtered = ToolRegistry(self.page_controller)
+        filtered: ToolRegistry = copy(self)
         filtered.core = self.core.for_model(str(capability) for capability in capabilities)
         filtered._classes = {name: cls for name, cls in self._classes.items() if name in filtered.core}
         filtered._instances = {name: tool for name, tool in self._instances.items() if name in filtered.core}

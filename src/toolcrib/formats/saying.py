@@ -66,13 +66,16 @@ def appended(said: Any) -> list[Message]:
         return []
     for several, inner in (("choices", "message"), ("candidates", "content")):
         if several in body:
-            choices = body[several] or [{}]
-            return appended((plain(choices[0]) or {}).get(inner))
+            return appended(_first(body[several]).get(inner))
     if isinstance(output := body.get("output"), list | tuple):
         return _of_list([each for each in map(plain, output) if each is not None])
     if isinstance(message := plain(body.get("message")), Mapping):
         return appended(message)
     return _of_message(body)
+
+
+def _first(choices: Any) -> Message:
+    return plain(choices[0]) or {} if isinstance(choices, list | tuple) and choices else {}
 
 
 def _of_message(body: Message) -> list[Message]:
@@ -127,18 +130,23 @@ def _part_text(part: Message) -> str:
 def is_cut_off(said: Any) -> bool:
     """Whether the provider stopped the model in the middle of what it says."""
     body = plain(said) or {}
-    choices = body.get("choices") or body.get("candidates")
-    choice = (plain(choices[0]) if choices else None) or body
+    choice = _first(body.get("choices") or body.get("candidates")) or body
     marks = (choice.get(name) for name in ("finish_reason", "finishReason", "stop_reason", "status"))
     return any(isinstance(mark, str) and mark in _CUT_OFF for mark in marks)
 
 
 def tokens_of(said: Any) -> Tokens | None:
-    """What the provider counted, if what came is its whole response or has the ``usage`` of one."""
+    """What the provider counted, if what came is its whole response or has the ``usage`` of one.
+
+    None if that counts nothing: a message of no tokens there is not.
+    """
     body = plain(said) or {}
     usage = plain(body.get("usage")) or plain(body.get("usageMetadata", body.get("usage_metadata")))
-    if not usage:
-        return None
+    counted = _counted(usage or {})
+    return counted if counted.total else None
+
+
+def _counted(usage: Message) -> Tokens:
     if "prompt_tokens" in usage:
         cached = _count(plain(usage.get("prompt_tokens_details")) or {}, "cached_tokens")
         return Tokens(_count(usage, "prompt_tokens"), _count(usage, "completion_tokens"), cached)
