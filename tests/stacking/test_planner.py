@@ -84,8 +84,8 @@ def test_what_can_run_here_comes_first_and_then_the_best_of_the_others(
 
 
 def test_what_is_deprecated_comes_last_and_says_what_to_use() -> None:
-    old = ToolSpec(name="a", description="d", tool_type="x", capabilities=["c"], deprecated=True, replaced_by="b")
-    [best, other] = plan([old, ToolSpec(name="b", description="d", tool_type="x", capabilities=["c"])], ["c"])
+    old = ToolSpec(name="a", description="d", tool_type="x", capabilities=("c",), deprecated=True, replaced_by="b")
+    [best, other] = plan([old, ToolSpec(name="b", description="d", tool_type="x", capabilities=("c",))], ["c"])
     assert (best.names, best.runnable, other.names) == (("b",), True, ("a",))
     assert other.missing == ("'a' is deprecated; use 'b' instead",)
 
