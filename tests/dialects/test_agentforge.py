@@ -218,7 +218,11 @@ def test_a_missing_step_is_named(step: str) -> None:
         ("schema", 7, "schema"),
         ("implement", "not a function", "implement"),
         ("example", {"input": 3}, "examples"),
+        ("example", "read-file('./README.md')", "examples of tool 'valid-name': number 1 is no object"),
+        ("example", None, "examples of tool 'valid-name': number 1 is no object"),
         ("tags", [1], "tags"),
+        ("tags", 5, "field 'tags' of tool 'valid-name'"),
+        ("limitations", 5, "field 'limitations' of tool 'valid-name'"),
     ],
 )
 def test_a_wrong_step_is_named(step: str, value: Any, named: str) -> None:
@@ -280,7 +284,8 @@ def test_removal_and_update(registry: ToolRegistry) -> None:
 
 
 def test_duplicates_leave_nothing_behind(registry: ToolRegistry) -> None:
-    with pytest.raises(ToolExistsError, match="read-file"):
+    way_out = r"'read-file' exists already; give one another name, or replace it with update\(name, tool\)$"
+    with pytest.raises(ToolExistsError, match=way_out):
         registry.register(read_file_tool())
     for many in ([simple("new-a"), simple("new-a")], [simple("new-a"), simple("read-file")], [simple("new-a"), 7]):
         with pytest.raises((ToolExistsError, ToolValidationError)):

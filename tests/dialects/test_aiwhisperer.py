@@ -304,6 +304,29 @@ def test_a_model_is_handed_names_that_it_may_say_and_says_them(registry: ToolReg
         registry.get_all_tool_definitions()
 
 
+@pytest.mark.parametrize("given", [{}, {"type": "object"}])
+@pytest.mark.parametrize("says_itself", [False, True])
+def test_a_model_is_handed_an_object_also_of_no_parameters(
+    registry: ToolRegistry, given: dict[str, Any], says_itself: bool
+) -> None:
+    """Providers refuse a schema without ``type``, and one of an object without ``properties``."""
+
+    class Bare(RunPython):
+        name = "bare"
+        parameters_schema = given
+
+        def get_openrouter_tool_definition(self) -> dict[str, Any]:
+            if not says_itself:
+                return super().get_openrouter_tool_definition()
+            return {"type": "function", "function": {"name": "bare", "description": "d", "parameters": given}}
+
+    registry.register_tool(Bare())
+    handed = registry.get_all_tool_definitions()[-1]["function"]
+    core = toolcrib.ToolRegistry([Bare()]).definitions("openrouter")[0]["function"]
+    assert handed["parameters"] == core["parameters"] == {"type": "object", "properties": {}}
+    assert given == Bare.parameters_schema and "properties" not in given
+
+
 def write_with_helper(folder: Path, name: str, answer: str, *, plugin: str = "plugin.py") -> None:
     folder.mkdir(exist_ok=True)
     (folder / "helpers.py").write_text(f"def said(): return {answer!r}\n", encoding="utf-8")

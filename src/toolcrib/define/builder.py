@@ -46,7 +46,7 @@ class ToolBuilder:
         return self._set("category", category)
 
     def tags(self, tags: Iterable[str]) -> Self:
-        return self._set("tags", [tags] if isinstance(tags, str) else list(tags))
+        return self._set("tags", _listed(tags))
 
     def schema(self, schema: Schema) -> Self:
         """The arguments: a pydantic model, or a JSON Schema of an object."""
@@ -54,14 +54,14 @@ class ToolBuilder:
         return self
 
     def example(self, example: ToolExample | Mapping[str, Any]) -> Self:
-        self._examples.append(example if isinstance(example, ToolExample) else dict(example))
+        self._examples.append(dict(example) if isinstance(example, Mapping) else example)
         return self
 
     def usage_notes(self, notes: str) -> Self:
         return self._set("usage_notes", notes)
 
     def limitations(self, limitations: Iterable[str]) -> Self:
-        return self._set("limitations", [limitations] if isinstance(limitations, str) else list(limitations))
+        return self._set("limitations", _listed(limitations))
 
     def version(self, version: str) -> Self:
         return self._set("version", version)
@@ -117,6 +117,11 @@ class ToolBuilder:
 
 def create_tool() -> ToolBuilder:
     return ToolBuilder()
+
+
+def _listed(given: Any) -> Any:
+    """A text alone as a list of one; what is neither stays as it is, to be refused with the tool's name."""
+    return [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else given
 
 
 def _json_schema(schema: Schema, tool: str) -> dict[str, Any]:

@@ -200,11 +200,17 @@ class ToolRegistry:
 
     def register(self, tool: Any) -> None:
         """Add a tool; ToolExistsError if the name is taken."""
-        self.core.register(Tool.of(tool))
+        self.register_many([tool])
 
     def register_many(self, tools: Iterable[Any]) -> None:
         """Add all of them or, if one is wrong or a name is taken, none."""
-        self.core.register_many([Tool.of(tool) for tool in tools])
+        given = [Tool.of(tool) for tool in tools]
+        try:
+            self.core.register_many(given)
+        except ToolExistsError as error:
+            if not self.core.has(error.name):  # it is in the list twice
+                raise
+            raise ToolExistsError(error.name, "give one another name, or replace it with update(name, tool)") from None
 
     def get(self, name: str) -> Tool | None:
         return Tool.of(self.core.get(name)) if self.core.has(name) else None

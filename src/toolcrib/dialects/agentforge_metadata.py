@@ -26,6 +26,8 @@ def check_examples(examples: Iterable[ToolExample | Mapping[str, Any]], tool: st
     """Each says what it shows and with which input; ToolValidationError names one that does not."""
     for number, example in enumerate(examples, 1):
         given = example.model_dump(exclude_unset=True) if isinstance(example, ToolExample) else example
+        if not isinstance(given, Mapping):
+            raise ToolValidationError(f"the examples of tool {tool!r}: number {number} is no object, but {given!r:.60}")
         missing = [repr(name) for name in ("description", "input") if given.get(name) in (None, "")]
         if missing:
             lacks = " and ".join(missing)

@@ -66,7 +66,7 @@ class AITool(Executable):
         return []
 
     def get_openrouter_tool_definition(self) -> dict[str, Any]:
-        """What a model is handed, under a name that its provider takes: ``files.read`` is ``files_read`` there.
+        """What a model is handed, as its provider takes it: ``files.read`` is ``files_read`` there, ``{}`` an object.
 
         Concrete, where the design has it abstract: a tool says what it is by its properties, and may say it otherwise.
         """
@@ -75,7 +75,7 @@ class AITool(Executable):
             "function": {
                 "name": NAMES.apply(self.name),
                 "description": self.description,
-                "parameters": self.parameters_schema,
+                "parameters": _object(self.parameters_schema),
             },
         }
 
@@ -246,12 +246,20 @@ def _warn(what: str, reason: str) -> None:
 
 
 def _passable(definition: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """A definition with a name that the provider takes, and that name; a shape that we do not know stays."""
+    """A definition that the provider takes, and its name there; a shape that we do not know stays."""
     function = definition.get("function")
     if not isinstance(function, dict) or not isinstance(function.get("name"), str):
         return "", definition
     name = NAMES.apply(function["name"])
-    return name, {**definition, "function": {**function, "name": name}}
+    taken = {**function, "name": name}
+    if isinstance(function.get("parameters"), dict):
+        taken["parameters"] = _object(function["parameters"])
+    return name, {**definition, "function": taken}
+
+
+def _object(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema with what providers ask of one of an object, also where there are no parameters."""
+    return {"type": "object", "properties": {}, **schema}
 
 
 _LISTS = (list, tuple, set, frozenset)

@@ -215,6 +215,12 @@ def test_the_help_of_serve_shows_what_counts(cli: Cli):
     assert "[default: 0]" not in shown
 
 
+@pytest.mark.parametrize("option", ["--port", "--workers"])
+def test_serve_takes_no_zero_for_the_default(cli: Cli, option: str):
+    answer = cli("serve", option, "0")
+    assert answer.status == 2 and f"invalid value for '{option}'" in one_sentence(answer)
+
+
 def test_a_relative_store_is_here_and_makes_no_folder(cli: Cli, home: Path):
     cli("tools", "add", "-f", written("add.json", ADD), "--store", "sqlite:///relative.db")
     assert (home / "relative.db").is_file()

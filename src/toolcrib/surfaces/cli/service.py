@@ -97,11 +97,11 @@ def serve(
     ctx: typer.Context,
     host: Annotated[str | None, typer.Option("--host", metavar="ADDRESS", help="Address to listen on.")] = None,
     port: Annotated[
-        int | None, typer.Option("--port", metavar="N", help="Port to listen on.", min=0, max=65_535)
+        int | None, typer.Option("--port", metavar="N", help="Port to listen on.", min=1, max=65_535)
     ] = None,
     blobs: BlobsOption = "",
     workers: Annotated[
-        int | None, typer.Option("--workers", metavar="N", help="How many processes answer.", min=0)
+        int | None, typer.Option("--workers", metavar="N", help="How many processes answer.", min=1)
     ] = None,
     sample: Annotated[bool, typer.Option("--sample", help="Put the sample tools into an empty catalogue.")] = False,
     store: StoreOption = "",
@@ -110,7 +110,7 @@ def serve(
     from toolcrib.surfaces import serve as service
 
     settings = invocation(ctx, store).settings.with_changes(
-        "option", host=host or None, port=port or None, blobs=blobs or None, workers=workers or None
+        "option", host=host or None, port=port, blobs=blobs or None, workers=workers
     )
     service.serve(settings, sample=sample)
 
