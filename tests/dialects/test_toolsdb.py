@@ -197,6 +197,11 @@ def test_what_cannot_be_a_deadline_is_metadata_alone(said: object) -> None:
     assert (spec.timeout_seconds, spec.metadata) == (None, {"timeout_seconds": said})
 
 
+def test_a_deadline_beyond_all_numbers_is_refused_as_a_number():
+    with pytest.raises(ToolValidationError, match="tool_metadata"):
+        ToolEntry(tool_id="t", tool_metadata={"timeout_seconds": 10**400}).to_spec()
+
+
 async def test_a_tool_runs_with_the_deadline_in_its_metadata() -> None:
     async def wait_for_ever() -> None:
         await asyncio.Event().wait()

@@ -9,7 +9,7 @@ the spec as well, and stays where it was.
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -200,7 +200,7 @@ def _implied(metadata: Mapping[str, Any], api_spec: Mapping[str, Any]) -> dict[s
 
 def _seconds(value: Any) -> float | None:
     """A deadline; None for whatever cannot be one."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= sys.float_info.max:
         return None
     return float(value)
 
