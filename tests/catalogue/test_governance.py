@@ -27,7 +27,7 @@ from toolcrib.core.errors import (
 )
 from toolcrib.core.json import MASK
 from toolcrib.core.spec import ToolSpec
-from toolcrib.ports import AuditEvent, AuditLog, Decision, PolicyRequest, Record
+from toolcrib.ports import AuditEvent, AuditLog, Change, Decision, PolicyRequest, Record
 from toolcrib.settings import Settings
 
 
@@ -173,6 +173,16 @@ def test_the_webhook_is_asked_and_told(settings: Settings) -> None:
 
 
 # Events
+
+
+def test_a_field_that_a_release_before_did_not_have_is_no_change() -> None:
+    store, old = MemoryStore(), spec().to_dict()
+    del old["binding"]["command"]
+    store.commit([Change("weather", old)])
+    catalogue = Catalogue(store, announce=True)
+    catalogue.update("weather", tags=["sky"])
+    (event,) = (entry.payload for entry in store.outbox())
+    assert (event["changed"], event["execution_changed"]) == (["tags"], False)
 
 
 def test_every_committed_change_leaves_an_event() -> None:

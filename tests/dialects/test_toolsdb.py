@@ -17,7 +17,7 @@ from toolcrib.core.safety import SafetyLevel
 from toolcrib.core.spec import Binding, ToolExample, ToolSpec
 from toolcrib.dialects.toolsdb import ToolEntry
 from toolcrib.formats import handover
-from toolcrib.formats.toolentry import FIELD_PATHS, entry_changes, entry_to_spec, spec_to_entry
+from toolcrib.formats.toolentry import FIELD_PATHS, document_to_entry, entry_changes, entry_to_spec, spec_to_entry
 
 names = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,20}", fullmatch=True)
 texts = st.text(max_size=8)
@@ -195,6 +195,18 @@ def test_a_deadline_in_the_metadata_counts_and_stays_there(said: float) -> None:
 def test_what_cannot_be_a_deadline_is_metadata_alone(said: object) -> None:
     spec = ToolEntry(tool_id="t", tool_metadata={"timeout_seconds": said}).to_spec()
     assert (spec.timeout_seconds, spec.metadata) == (None, {"timeout_seconds": said})
+
+
+def test_a_document_of_a_release_with_fewer_fields_is_an_entry():
+    spec = ToolEntry(tool_id="t", tool_service_url="https://example.com").to_spec()
+    document = spec.to_dict()
+    del document["binding"]["command"], document["cacheable"]
+    assert document_to_entry(document) == spec_to_entry(spec)
+
+
+def test_a_deadline_beyond_all_numbers_is_refused_as_a_number():
+    with pytest.raises(ToolValidationError, match="tool_metadata"):
+        ToolEntry(tool_id="t", tool_metadata={"timeout_seconds": 10**400}).to_spec()
 
 
 async def test_a_tool_runs_with_the_deadline_in_its_metadata() -> None:

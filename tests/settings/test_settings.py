@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -142,6 +143,18 @@ def test_everything_is_below_the_data_folder_by_default(tmp_path: Path) -> None:
     moved = load(tmp_path, TOOLCRIB_DATA_DIR=str(tmp_path / "a b"))
     assert moved.blobs_url == f"file://{tmp_path}/a%20b/blobs"
     assert load(tmp_path, TOOLCRIB_STORE="memory:").store_url == "memory:"
+
+
+@pytest.mark.parametrize(
+    ("given", "address"),
+    [
+        ({}, "http://127.0.0.1:8000"),
+        ({"host": "::1", "port": 81}, "http://[::1]:81"),
+        ({"host": "::1", "public_url": "https://tools.example/crib/"}, "https://tools.example/crib"),
+    ],
+)
+def test_links_begin_with_an_address_that_can_be_called(given: dict[str, Any], address: str) -> None:
+    assert Settings(**given, environ={}).service_url == address
 
 
 def test_both_variables_name_plugin_folders(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ def announcement(
 ) -> dict[str, Any]:  # fmt: skip
     """One event. Its ``id`` is unique, so that a receiver that hears it twice can tell."""
     shown = masked(document)
+    if previous is not None:  # a release with fewer fields may have written it
+        previous = ToolSpec.parse(previous).to_dict()
     changed = sorted(key for key in document if previous is None or not same(previous.get(key), document[key]))
     return {
         "id": uuid.uuid4().hex,

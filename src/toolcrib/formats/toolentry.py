@@ -9,7 +9,7 @@ the spec as well, and stays where it was.
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -79,7 +79,8 @@ def spec_to_entry(spec: ToolSpec) -> dict[str, Any]:
 
 
 def document_to_entry(document: Mapping[str, Any]) -> dict[str, Any]:
-    """As :func:`spec_to_entry`, from a spec's document, without making the spec."""
+    """As :func:`spec_to_entry`, from a spec's document, without making the spec. A release with fewer fields may have
+    written it."""
     binding, metadata = document["binding"], document["metadata"]
     entry = {
         key: binding[path.removeprefix(_BINDING)] if path.startswith(_BINDING) else document[path]
@@ -200,7 +201,7 @@ def _implied(metadata: Mapping[str, Any], api_spec: Mapping[str, Any]) -> dict[s
 
 def _seconds(value: Any) -> float | None:
     """A deadline; None for whatever cannot be one."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= sys.float_info.max:
         return None
     return float(value)
 
@@ -208,8 +209,10 @@ def _seconds(value: Any) -> float | None:
 def _extras(document: Mapping[str, Any], api_spec: Mapping[str, Any]) -> dict[str, Any]:
     """What the entry's own fields would not give back."""
     implied = {**_EMPTY, **_implied(document["metadata"], api_spec)}
-    binding = {name: document["binding"][name] for name in _OTHER_BINDINGS if document["binding"][name]}
+    binding = {name: to for name in _OTHER_BINDINGS if (to := document["binding"].get(name))}
     extras = {
-        name: document[name] for name in _EXTRA_FIELDS if name != "binding" and not same(document[name], implied[name])
+        name: document[name]
+        for name in _EXTRA_FIELDS
+        if name != "binding" and name in document and not same(document[name], implied[name])
     }
     return {**extras, "binding": binding} if binding else extras

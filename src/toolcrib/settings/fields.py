@@ -253,7 +253,8 @@ class Settings(BaseSettings):
 
     @property
     def service_url(self) -> str:
-        return (self.public_url or f"http://{self.host}:{self.port}").rstrip("/")
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return (self.public_url or f"http://{host}:{self.port}").rstrip("/")
 
     @property
     def events_receiver(self) -> str:

@@ -60,13 +60,13 @@ def serve(settings: Settings, *, sample: bool = False) -> None:
         raise MissingDependencyError("the server", extra="server") from None
     config = log_config(settings.log_level, settings.log_format)
     logging.config.dictConfig(config)
-    check_start(settings, sample=sample)
+    address = check_start(settings, sample=sample)
     multiprocessing.set_start_method("spawn", force=True)  # a worker shares no threads and no connections with us
     places = places_for(settings.max_connections)
     settings = settings.with_changes("the limit on open files", max_connections=places)
     server = Server(
         "toolcrib",
-        settings.host,
+        address,
         settings.port,
         interface=Interfaces.ASGI,
         workers=settings.workers,
@@ -114,11 +114,14 @@ async def serve_mcp(system: System) -> None:
     await serve_stdio(Toolbox(system.local_calls, registry=system.plugins, catalogue=system.catalogue, large=large))
 
 
-def check_start(settings: Settings, *, sample: bool = False) -> None:
-    """Raises what would keep the service from starting: settings, the port, the store. Leaves a clean spool."""
+def check_start(settings: Settings, *, sample: bool = False) -> str:
+    """The IP address to listen on; raises what would keep the service from starting: settings, the port, the store.
+
+    Leaves a clean spool.
+    """
     from toolcrib.surfaces.rest.uploads import discard_leftovers
 
-    _check_port(settings.host, settings.port)
+    address = _free_address(settings.host, settings.port)
     close_data_folder(settings)
     with open_system(settings) as system:
         Gate(Access.of(settings, system.tokens), system.tokens, system.bearer)
@@ -128,6 +131,7 @@ def check_start(settings: Settings, *, sample: bool = False) -> None:
             seed_samples(system.catalogue)
     with suppress(OSError):
         discard_leftovers(settings.spool)
+    return address
 
 
 def _prepare_bundles(settings: Settings) -> None:
@@ -163,8 +167,8 @@ def _keep_turns_short() -> None:
     gc.set_threshold(*_COLLECTIONS)
 
 
-def _check_port(host: str, port: int) -> None:
-    """Raises if somebody listens there already: the server itself would share the port with them."""
+def _free_address(host: str, port: int) -> str:
+    """``host`` as an IP address; raises if somebody listens there: the server itself would share the port with them."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
@@ -178,6 +182,7 @@ def _check_port(host: str, port: int) -> None:
             raise UnavailableError(
                 f"port {port} of {host!r} is not free: {error.strerror or error}; choose another with --port"
             ) from None
+    return str(address[0])
 
 
 def _leave_with_parent(parent: int) -> None:

@@ -1,6 +1,7 @@
 """The catalogue file: readable, editable by hand, and never made worse."""
 
 import json
+import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,19 @@ def test_what_is_written_by_hand_is_a_new_version(path: Path):
         (3, False), (2, True), (1, False),
     ]  # fmt: skip
     assert store.history("c")[0].version == 1
+
+
+def test_what_a_release_with_fewer_fields_wrote_is_no_change_by_hand(path: Path):
+    written = Change("a", tool("a", binding={"service_url": "https://example.com"}))
+    (first,) = JsonFileStore(path).commit([written])
+    for file in (path, journal_path(path)):
+        text, times = re.subn(r',\s*"command":\s*""', "", file.read_text(encoding="utf-8"))
+        assert times == 1
+        file.write_text(text, encoding="utf-8")
+    found = JsonFileStore(path).get("a")
+    assert found is not None
+    assert (found.version, found.etag) == (1, first.etag)
+    assert [record.version for record in JsonFileStore(path).history("a")] == [1]
 
 
 def test_a_crash_between_journal_and_file_undoes_the_batch(path: Path):

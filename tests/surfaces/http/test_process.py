@@ -8,14 +8,19 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
+from ipaddress import ip_address
 from pathlib import Path
 
 import httpx
 import pytest
+from tests.support.processes import free_port
 from tests.support.waiting import PATIENCE, wait_until
 from tests.surfaces.http.bundles import SPEC, bundle
 from tests.surfaces.http.runnable import RUNNABLE
 from tests.surfaces.http.running import RunningService
+
+from toolcrib.settings import Settings
+from toolcrib.surfaces.serve import check_start
 
 pytestmark = pytest.mark.xdist_group("service-process")
 
@@ -217,6 +222,11 @@ def test_it_starts_elsewhere_with_a_token(tmp_path: Path) -> None:
         service.stop()
     assert token not in service.log_text()
     assert token.removeprefix("tcrib_") not in service.log_text()
+
+
+def test_it_listens_by_name_too(tmp_path: Path) -> None:
+    settings = Settings(host="localhost", port=free_port(), store="memory:", data_dir=str(tmp_path), environ={})
+    assert ip_address(check_start(settings)).is_loopback  # the server takes no names
 
 
 def test_a_taken_port_is_told(tmp_path: Path) -> None:

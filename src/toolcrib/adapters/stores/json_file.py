@@ -207,7 +207,7 @@ class JsonFileStore(ContentsReader):
             loaded.by_hand[version.name] = gone
         for name, text in texts.items():
             past = contents.last(name)
-            if past is None or past.deleted or past.text != text:
+            if past is None or past.deleted or (past.text != text and self._as_read(past) != text):
                 number = 1 if past is None else past.version + 1
                 owner = "" if past is None else past.owner
                 document: dict[str, Any] = json.loads(text)
@@ -216,6 +216,13 @@ class JsonFileStore(ContentsReader):
                 version = Version(name, number, etag, at, text, document, owner=owner, definition=definition)
                 contents.add_version(version)
                 loaded.by_hand[name] = version
+
+    def _as_read(self, version: Version) -> str:
+        """A version's text with every field that this release knows: one with fewer may have written it."""
+        try:
+            return kept_document(self._as_kept(Change(version.name, json.loads(version.text))))[0]
+        except ToolcribError:  # it could not be written any more, so the file says something else
+            return version.text
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

@@ -237,7 +237,7 @@ def search(
     store: StoreOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Search names, descriptions, tags and capabilities; the best fit comes first."""
+    """Search names, tags, capabilities, descriptions and manuals; the best fit comes first."""
     invoked = invocation(ctx, store, as_json)
     with invoked.catalogue() as catalogue:
         hits = catalogue.search(text, limit=limit, filter={"tool_type": tool_type} if tool_type else None)
