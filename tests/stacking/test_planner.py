@@ -84,10 +84,17 @@ def test_what_can_run_here_comes_first_and_then_the_best_of_the_others(
 
 
 def test_what_is_deprecated_comes_last_and_says_what_to_use() -> None:
-    old = ToolSpec(name="a", description="d", tool_type="x", capabilities=["c"], deprecated=True, replaced_by="b")
-    [best, other] = plan([old, ToolSpec(name="b", description="d", tool_type="x", capabilities=["c"])], ["c"])
+    old = ToolSpec(name="a", description="d", tool_type="x", capabilities=("c",), deprecated=True, replaced_by="b")
+    [best, other] = plan([old, ToolSpec(name="b", description="d", tool_type="x", capabilities=("c",))], ["c"])
     assert (best.names, best.runnable, other.names) == (("b",), True, ("a",))
     assert other.missing == ("'a' is deprecated; use 'b' instead",)
+
+
+def test_what_is_deprecated_comes_behind_what_only_lacks_a_key() -> None:
+    old = ToolSpec(name="a", description="d", capabilities=("c",), deprecated=True)
+    keyed = ToolSpec(name="b", description="d", capabilities=("c",), required_config=("KEY",))
+    found = plan([old, keyed], ["c"], lacks=lambda spec: ["x"])
+    assert [stack.names for stack in found] == [("b",), ("a",)]
 
 
 @given(catalogues(), WANTED, st.booleans())
