@@ -62,6 +62,7 @@ async def test_from_a_page_to_kept_rows_by_calls_alone(catalogue: Catalogue, sit
     for store, file in (("jsonlines", "a/rows.jsonl"), ("csv", "rows.csv"), ("sqlite", "rows.db")):
         kept = await catalogue.tool(store).execute({"records": read["records"], "path": file, "key": "title"})
         assert {one["new"] for one in kept["stored"]} == {True}
+        assert {one["where"] for one in kept["stored"]} == {file}
         assert (tmp_path / "files" / file).exists()
         again = await catalogue.tool(store).execute({"records": read["records"], "path": file, "key": "title"})
         assert {one["new"] for one in again["stored"]} == {False}
