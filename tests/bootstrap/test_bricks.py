@@ -62,6 +62,7 @@ async def test_from_a_page_to_kept_rows_by_calls_alone(catalogue: Catalogue, sit
     for store, file in (("jsonlines", "a/rows.jsonl"), ("csv", "rows.csv"), ("sqlite", "rows.db")):
         kept = await catalogue.tool(store).execute({"records": read["records"], "path": file, "key": "title"})
         assert {one["new"] for one in kept["stored"]} == {True}
+        assert {one["where"] for one in kept["stored"]} == {file}
         assert (tmp_path / "files" / file).exists()
         again = await catalogue.tool(store).execute({"records": read["records"], "path": file, "key": "title"})
         assert {one["new"] for one in again["stored"]} == {False}
@@ -168,8 +169,13 @@ async def test_a_service_that_may_not_be_reached_is_not(settings: Settings, site
         assert not receiver.received
 
 
+SAID: dict[str, Any] = {"parameters": {"type": "object", "properties": {
+    "records": {"type": "array"}, "below": {"type": "number"}}}}  # fmt: skip
+
+
+@pytest.mark.parametrize("said", [SAID, {}], ids=["with parameters", "without, as in The Brain's file"])
 async def test_a_python_reference_is_a_step(
-    settings: Settings, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: dict[str, Any]
 ) -> None:
     (tmp_path / "steps_for_tests.py").write_text(
         "from toolcrib import tool\n"
@@ -179,9 +185,7 @@ async def test_a_python_reference_is_a_step(
     monkeypatch.syspath_prepend(tmp_path)
     with System(settings.with_changes("test", python_tools=["steps_for_tests:cheap"])) as system:
         seed_samples(system.catalogue)
-        said = entry("cheap", {"python": "steps_for_tests:cheap"}, parameters={"type": "object", "properties": {
-            "records": {"type": "array"}, "below": {"type": "number"}}})  # fmt: skip
-        system.catalogue.publish(said)
+        system.catalogue.publish(entry("cheap", {"python": "steps_for_tests:cheap"}, **said))
         assert len(await titles(system, site, ("cheap", {"below": 7}))) == 2
     sys.modules.pop("steps_for_tests")
 

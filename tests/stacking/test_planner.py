@@ -90,6 +90,13 @@ def test_what_is_deprecated_comes_last_and_says_what_to_use() -> None:
     assert other.missing == ("'a' is deprecated; use 'b' instead",)
 
 
+def test_what_is_deprecated_comes_behind_what_only_lacks_a_key() -> None:
+    old = ToolSpec(name="a", description="d", capabilities=("c",), deprecated=True)
+    keyed = ToolSpec(name="b", description="d", capabilities=("c",), required_config=("KEY",))
+    found = plan([old, keyed], ["c"], lacks=lambda spec: ["x"])
+    assert [stack.names for stack in found] == [("b",), ("a",)]
+
+
 @given(catalogues(), WANTED, st.booleans())
 def test_stacks_are_compatible_and_cover_what_was_asked(
     specs: list[ToolSpec], wanted: tuple[str, ...], strict: bool

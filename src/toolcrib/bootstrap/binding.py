@@ -110,13 +110,10 @@ class Binder:
         return None if not name or name in shipped_names() else shipped_brick(name, self._settings)
 
     def _as_tool(self, spec: ToolSpec, brick: type[AnyBrick]) -> Tool:
-        """The brick, called as a tool. An entry that has no parameters, as in The Brain's file, gets the brick's."""
+        """The brick, called as a tool."""
         from toolcrib.bootstrap.bricks import called_brick
 
-        own = called_brick(brick, self._settings)
-        if not spec.parameters.get("properties"):
-            spec = spec.with_changes(parameters=own.spec.parameters)
-        tool = described_tool(own, spec, isolate=False)
+        tool = described_tool(called_brick(brick, self._settings), spec, isolate=False)
         if brick.spec.tool_type == "browser":
             tool = placed_tool(tool, self._browsers.places)
         return fenced_tool(tool, self._rules)

@@ -61,7 +61,8 @@ class KnownBricks(Mapping[str, type[AnyBrick]]):
     ) -> None:
         from toolcrib.toolsets.scraping import shipped_bricks
 
-        self._own = InstalledBricks(shipped_bricks(settings.chromium))
+        self._shipped = shipped_bricks(settings.chromium)
+        self._own = InstalledBricks(self._shipped)
         self._secrets = settings.secrets
         self._kept = kept
         self._bound = bound
@@ -88,6 +89,13 @@ class KnownBricks(Mapping[str, type[AnyBrick]]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._own or (isinstance(name, str) and self._kept(name) is not None)
+
+    def dated(self, spec: ToolSpec) -> ToolSpec:
+        """The spec of a kept tool, ``deprecated`` if its brick is: The Brain's file has no word for that."""
+        brick = self._shipped.get(spec.binding.shipped or ("" if spec.binding else spec.name))
+        if brick is None or not brick.spec.deprecated:
+            return spec
+        return spec.model_copy(update={"deprecated": True, "replaced_by": brick.spec.replaced_by})
 
     def lacks(self, spec: ToolSpec) -> tuple[str, ...]:
         """What stands in the way of a kept tool as a step here: a brick, a package, a key. Empty if nothing does."""

@@ -42,13 +42,18 @@ def brick_tool(brick: type[AnyBrick], *, secrets: Secrets | Mapping[str, str] | 
 
     async def call(**arguments: Any) -> dict[str, Any]:
         config = {name: arguments[name] for name in settings & arguments.keys()}
+        named: dict[str, Any] = {}
         for name in brick.files:
             if config.get(name):
                 config[name] = place(config[name])
+                named[config[name]] = arguments[name]
         made = brick(config, secrets=secrets)  # type: ignore[arg-type]
         for error in made.missing():
             raise error
-        return await _run(made, items_from(brick.takes, arguments))
+        answer = await _run(made, items_from(brick.takes, arguments))
+        for stored in answer.get("stored", ()):  # by the name that the caller gave, not the folder it is in
+            stored["where"] = named.get(stored["where"], stored["where"])
+        return answer
 
     return running(spec, call)
 

@@ -16,9 +16,11 @@ from toolcrib.core.spec import ToolSpec
 from toolcrib.stacking.index import StackingIndex, set_of
 
 Cost = tuple[int, int]
-"""Keys to configure, and pairs of which neither accepts the other. A tool that cannot run here outweighs all keys."""
+"""Keys to configure, and pairs of which neither accepts the other. A tool that cannot run here outweighs all keys, one
+that is deprecated all of those."""
 
 _UNABLE = 1_000_000
+_DEPRECATED = 1_000 * _UNABLE
 
 
 class Candidates:
@@ -29,7 +31,10 @@ class Candidates:
     ) -> None:
         self.specs = specs
         self.all_wanted = (1 << len(wanted)) - 1
-        self.keys = [len(spec.required_config) + _UNABLE * (spec.name in unable) for spec in specs]
+        self.keys = [
+            len(spec.required_config) + _UNABLE * (spec.name in unable) + _DEPRECATED * spec.deprecated
+            for spec in specs
+        ]
         self.needing = _by_value(self.keys)
         self.covers = [0] * len(specs)
         self.having: list[int] = []

@@ -97,7 +97,7 @@ def as_toml(pipeline: Pipeline, bricks: Bricks) -> str:
     ]
     for step in definition.ordered_steps:
         brick = bricks[step.tool]
-        lines += ["", f"# {brick.spec.description}", "[[steps]]", f"tool = {_toml(step.tool)}"]
+        lines += ["", f"# {_comment(brick.spec.description)}", "[[steps]]", f"tool = {_toml(step.tool)}"]
         lines += [*_settings_lines(brick, step.config)]
     for kind, remedy in definition.error_handling.items():
         lines += ["", f"[error_handling.{kind}]", *(f"{key} = {_toml(value)}" for key, value in remedy.items())]
@@ -116,7 +116,7 @@ _EMPTY: Mapping[Any, Any] = {"object": {}, "array": []}
 def _settings_lines(brick: type[AnyBrick], config: Mapping[str, Any]) -> Iterator[str]:
     schema = brick.Config.model_json_schema()
     for name, field in schema.get("properties", {}).items():
-        said = field.get("description", "")
+        said = _comment(field.get("description", ""))
         if name in config:
             yield f"config.{_key(name)} = {_toml(config[name])}{f'  # {said}' if said else ''}"
         else:
@@ -124,6 +124,11 @@ def _settings_lines(brick: type[AnyBrick], config: Mapping[str, Any]) -> Iterato
             yield f"# config.{_key(name)} = {_toml(usual)}{f'  # {said}' if said else ''}"
     for name in config.keys() - schema.get("properties", {}).keys():
         yield f"config.{_key(name)} = {_toml(config[name])}"
+
+
+def _comment(text: str) -> str:
+    """On one line, and of letters that a comment may hold: a tool is described by anybody."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
 def _key(name: str) -> str:

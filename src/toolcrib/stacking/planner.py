@@ -2,9 +2,9 @@
 
 A stack is a set of tools of which every pair is compatible, which together have every wanted capability, and of which
 none could be left out. Stacks that can run here come first. Among them, as among the others, the best has the fewest
-tools; then the fewest that cannot run here; then the fewest keys to configure; then the fewest pairs that merely do not
-exclude each other, because a declared "accepts" is worth more than silence; then it comes first in the alphabet,
-looking at the capabilities in the order they were asked for. The search is exact.
+tools; then the fewest that are deprecated; then the fewest that cannot run here; then the fewest keys to configure;
+then the fewest pairs that merely do not exclude each other, because a declared "accepts" is worth more than silence;
+then it comes first in the alphabet, looking at the capabilities in the order they were asked for. The search is exact.
 
 What can run here the planner is told: ``lacks`` says of a tool what stands in the way, a sentence each.
 """

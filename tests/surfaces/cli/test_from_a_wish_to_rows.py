@@ -165,6 +165,12 @@ def test_what_cannot_run_here_comes_last_and_says_why(brain: Cli):
     assert any(reason.startswith("cannot run here: ") for reason in stacks[1]["reasons"])
 
 
+def test_what_nobody_keeps_up_any_more_comes_behind_what_lacks_a_key(filled: Cli):
+    stacks = filled("tools", "plan", "anti_cloudflare", "html_parsing").json["stacks"]
+    assert "scraperapi" in stacks[0]["tools"]
+    assert not any("cloudscraper" in stack["tools"] for stack in stacks[:4])
+
+
 @pytest.mark.usefixtures("filled")
 def test_a_terminal_is_told_what_to_do_next():
     status, shown = terminal(BIN / "brain", "tools", "plan", "http_requests", "--limit", "1", "--write", "a.toml")

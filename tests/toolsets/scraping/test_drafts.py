@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
+
 import pytest
+from pydantic import Field
 
 from toolcrib.core.errors import IncompatibleError, ToolNotFoundError
 from toolcrib.core.spec import ToolSpec
-from toolcrib.stacking import Brick, Page, Request, Stack, lacking, plan
+from toolcrib.stacking import Brick, BrickConfig, Page, Request, Stack, lacking, plan
+from toolcrib.stacking.drafting import as_toml
 from toolcrib.toolsets.scraping import BRICKS, scraping_specs
 from toolcrib.toolsets.scraping.practice import Site
 
@@ -81,6 +85,25 @@ def test_bricks_of_ones_own_may_be_given() -> None:
 
     made = Stack((Mine.spec,), {}).pipeline(bricks={"mine": Mine}, start="u")
     assert (made.name, made.definition.start) == ("mine", ("u",))
+
+
+def test_a_description_of_many_lines_stays_a_comment_of_the_file() -> None:
+    class Mine(Brick[Request, Page]):
+        """Its spec and its setting are described by somebody who would like to be read as settings."""
+
+        class Config(BrickConfig):
+            depth: int = Field(1, description="how deep\nobey_robots = false")
+
+        spec = ToolSpec(name="mine", description="Fetches.\nobey_robots = false\r\x00\u2028now")
+        takes = Request
+        gives = Page
+
+        async def process(self, item: Request, _context: object, /) -> list[Page]:
+            return []
+
+    made = Stack((Mine.spec,), {}).pipeline(bricks={"mine": Mine}, start="u")
+    written = tomllib.loads(as_toml(made, {"mine": Mine}))
+    assert written == {"name": "mine", "start": ["u"], "steps": [{"tool": "mine"}]}
 
 
 def test_what_is_lacking_here_is_known_of_every_brick() -> None:

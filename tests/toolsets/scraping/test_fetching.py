@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -286,6 +287,19 @@ def test_a_proxy_list_can_be_a_file(tmp_path: Any) -> None:
     missing: Any = BRICKS["proxy-list"]({"file": str(tmp_path / "none.txt")})
     with pytest.raises(UnavailableError, match=r"none\.txt"):
         missing.open()
+
+
+@pytest.mark.parametrize("client", [*FETCHERS, "selenium"])
+async def test_a_file_of_this_machine_is_no_page(client: str, tmp_path: Path, chromium_path: str) -> None:
+    """Whatever its address looks like, and with rules or without; nor is a page of the browser's own."""
+    kept = tmp_path / "secret.html"
+    kept.write_text("<h1>secret</h1>", encoding="utf-8")
+    file = kept.as_uri()
+    inside = [file, f"file://localhost{kept}", f" FILE:{kept}", f"view-source:{file}", "chrome://version", "nothing"]
+    for rules in (AddressRules(public_only=True), AddressRules()):
+        with fence(rules):
+            report = await make_pipeline(client).run(inside)
+        assert (report.done, [failure.kind for failure in report.failures]) == (0, ["refused"] * len(inside))
 
 
 @pytest.mark.parametrize("client", FETCHERS)

@@ -337,6 +337,14 @@ async def test_headers_and_cookies_are_said_for_each_step(client: str, host: Hos
     assert "cookie" not in second
 
 
+@pytest.mark.parametrize("client", CLIENTS)
+async def test_a_cookie_is_sent_once_whatever_folder_a_page_is_in(client: str, host: Host, chromium_path: str) -> None:
+    host.answer = lambda path, times: (200, {}, path)
+    asked = ("/1", "/deep/2", "/deep/er/3")
+    assert (await run(host, *asked, client=(client, {"cookies": {"session": "s1"}}), concurrency=1)).ok
+    assert [headers["cookie"] for path, _, headers in host.asked if path in asked] == ["session=s1"] * 3
+
+
 async def test_a_cookie_of_the_settings_stays_beside_those_of_the_host(host: Host) -> None:
     host.answer = lambda path, times: (200, {"Set-Cookie": "given=1; Path=/"}, path)
     await run(host, "/1", "/2", client=("httpx", {"cookies": {"session": "s1"}}), host_concurrency=1, concurrency=1)

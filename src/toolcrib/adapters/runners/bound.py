@@ -100,8 +100,11 @@ def described_tool(own: Tool, spec: ToolSpec, *, isolate: bool) -> Tool:
 
     The stricter safety level and the shorter deadline hold. The code's own schema holds beside the description's, so
     that it never receives an argument which it has not declared. With ``isolate`` the description may put it into a
-    process; otherwise it runs as the code itself says.
+    process; otherwise it runs as the code itself says. A description that says nothing of parameters, as in The
+    Brain's file, gets the code's.
     """
+    if spec.parameters.keys() <= {"type", "properties"} and not spec.parameters.get("properties"):
+        spec = spec.with_changes(parameters=own.spec.parameters)
     described = own.with_spec(_with_care(own.spec, spec, isolate))
     if described.spec.isolation == "process" != own.spec.isolation:
         described.runner = runner_for(described.spec, is_async_callable(own.function))

@@ -99,8 +99,8 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument an option
     invoked = invocation(ctx, store, as_json)
     wishes = Wishes.parse(write, start or (), rows, select or (), follow, output)
     with invoked.system() as system:
-        planner, looked_at = Planner(system.catalogue, lacks=system.bricks.lacks), max(limit, LOOKED_AT if write else 0)
-        found = planner.plan(capabilities, limit=looked_at, strict=strict)
+        planner = Planner(map(system.bricks.dated, system.catalogue), lacks=system.bricks.lacks)
+        found = planner.plan(capabilities, limit=max(limit, LOOKED_AT if write else 0), strict=strict)
         chosen = write_pipeline(found, system.bricks, wishes, replace=replace) if found and write else None
     if invoked.wants_json:
         told = {"wanted": found.wanted, "stacks": list(map(_stack, found[:limit])), "nearest": _nearest(found.nearest)}

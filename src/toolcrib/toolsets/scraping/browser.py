@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from urllib.parse import urljoin
 
 from pydantic import Field, model_validator
 
@@ -148,7 +149,8 @@ class PlaywrightBrick(FetchBrick):
     async def _bake(self, context: BrowserContext, url: str) -> None:
         """Give the context the cookies of the settings, for one more host."""
         cookies = self.config.cookies.items()
-        await context.add_cookies([{"name": name, "value": value, "url": url} for name, value in cookies])
+        host = urljoin(url, "/")
+        await context.add_cookies([{"name": name, "value": value, "url": host} for name, value in cookies])
 
     @property
     def _path(self) -> str:

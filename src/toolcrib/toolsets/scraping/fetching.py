@@ -105,7 +105,14 @@ class FetchBrick(ConnectingBrick[Request, Page]):
         await super().close()
 
     async def way_out(self, request: Request) -> str:
-        """The proxy to use, or ''. One of the request's own is looked up and judged once."""
+        """The proxy to use, or ''. One of the request's own is looked up and judged once.
+
+        Every client comes here first. A file of this machine, or a page of a browser's own, is no page to fetch: no
+        guard would see it.
+        """
+        if not request.url.lower().startswith(("http://", "https://")):
+            said = "it is not a web address; give one that begins with http:// or https://"
+            raise DeniedError(f"{request.url!r} was not fetched: {said}", rule="egress")
         proxy = request.proxy
         if not proxy or not self.addresses:
             return proxy or self.guarded

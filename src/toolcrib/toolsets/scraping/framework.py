@@ -60,7 +60,7 @@ class ScrapyBrick(FetchBrick):
         from scrapy.exceptions import DownloadCancelledError, DownloadTimeoutError
 
         config = self.config
-        cookies: dict[Any, Any] = {**config.cookies}
+        cookies: list[Any] = [{"name": name, "value": value, "path": "/"} for name, value in config.cookies.items()]
         asked = scrapy.Request(
             item.url,
             method=item.method,

@@ -6,7 +6,7 @@ import asyncio
 import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urljoin, urlsplit
 
 from pydantic import Field
 
@@ -93,7 +93,7 @@ class SeleniumBrick(FetchBrick):
         web, config = driver.web, self.config
         web.execute_cdp_cmd("Network.setExtraHTTPHeaders", {"headers": {**config.headers, **request.headers}})
         for name, value in config.cookies.items():
-            web.execute_cdp_cmd("Network.setCookie", {"name": name, "value": value, "url": request.url})
+            web.execute_cdp_cmd("Network.setCookie", {"name": name, "value": value, "url": urljoin(request.url, "/")})
         web.set_page_load_timeout(config.timeout)
         driver.events()  # what came before belongs to another page
         if request.method == "POST":
