@@ -140,6 +140,7 @@ ENDPOINTS = (
         "With `Accept: text/event-stream`, and not JSON before it, the answer is a stream of server-sent events: "
         "`progress`, `item` and at last `result`, each a ToolEvent as JSON. What is refused before the tool's turn is "
         "answered as without it; that no session or no place is free is the `result` of the stream. "
-        "A client that closes the connection ends the run. Calls of one caller that name the same `session` share what the tool keeps between calls, such as a browser; see `GET /sessions`.",
+        "A client that closes the connection ends the run. Calls of one caller that name the same `session` "
+        "share what the tool keeps between calls, such as a browser; see `GET /sessions`.",
     ),
 )  # fmt: skip
