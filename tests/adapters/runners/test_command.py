@@ -68,6 +68,15 @@ async def test_what_goes_wrong_is_told(tmp_path: Path, code: str, said: str) -> 
         await bound(tmp_path, program(tmp_path, code)).execute({})
 
 
+async def test_who_never_stops_talking_is_ended_too(tmp_path: Path) -> None:
+    """More than anybody reads waits in its pipes when it dies."""
+    endless = "import sys\nwhile True:\n    sys.{}.write('x' * 100_000)"
+    with pytest.raises(ToolFailedError, match="printed more than"):
+        await bound(tmp_path, program(tmp_path, endless.format("stdout"))).execute({})
+    with pytest.raises(ToolTimeoutError):
+        await bound(tmp_path, program(tmp_path, endless.format("stderr")), timeout_seconds=0.5).execute({})
+
+
 async def test_at_the_deadline_it_is_killed_with_all_that_it_started(tmp_path: Path) -> None:
     child = f"{tmp_path}/child-of-a-command.py"
     Path(child).write_text("import time\ntime.sleep(600)", encoding="utf-8")

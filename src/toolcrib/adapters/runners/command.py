@@ -100,17 +100,29 @@ async def _run(name: str, words: Sequence[str], environ: Mapping[str, str], give
         raise ToolFailedError(name, f"its command cannot be started: {error.strerror}") from None
     finally:
         os.close(life_end)
+    living = contextlib.ExitStack()
+    living.callback(os.close, life)
     try:
         said, complaint, _ = await asyncio.gather(
-            _printed(name, process.stdout), _last_words(process.stderr), _told(process.stdin, given)
+            _printed(process.stdout, living.close), _last_words(process.stderr), _told(process.stdin, given)
         )
         status = await process.wait()
     finally:
-        os.close(life)
-        await asyncio.shield(process.wait())
+        living.close()
+        await asyncio.shield(_ended(process))
+    if len(said) > _MAX_BYTES:
+        raise ToolFailedError(name, f"its command printed more than {_MAX_BYTES:,} bytes")
     if status:
         raise ToolFailedError(name, f"its command ended with status {status}: {complaint or 'it said nothing'}")
     return said
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """Wait until it is dead: asyncio knows that only when everything has been read that it printed."""
+    for stream in (process.stdout, process.stderr):
+        while stream is not None and await stream.read(_PIECE):
+            pass
+    await process.wait()
 
 
 async def _told(stdin: asyncio.StreamWriter | None, given: bytes) -> None:
@@ -123,13 +135,15 @@ async def _told(stdin: asyncio.StreamWriter | None, given: bytes) -> None:
         await stdin.wait_closed()
 
 
-async def _printed(name: str, stdout: asyncio.StreamReader | None) -> bytes:
+async def _printed(stdout: asyncio.StreamReader | None, end: Callable[[], None]) -> bytes:
+    """All of it, or a little more than may be: then the program is ended."""
     assert stdout is not None
     said = bytearray()
     while piece := await stdout.read(_PIECE):
-        said += piece
-        if len(said) > _MAX_BYTES:
-            raise ToolFailedError(name, f"its command printed more than {_MAX_BYTES:,} bytes")
+        if len(said) <= _MAX_BYTES:
+            said += piece
+            if len(said) > _MAX_BYTES:
+                end()
     return bytes(said)
 
 
