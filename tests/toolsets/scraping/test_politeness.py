@@ -378,6 +378,13 @@ def test_the_rule_that_is_told_is_of_our_group_and_the_longest() -> None:
     assert RobotsTxt(text, "other").refusal("http://x/a") == ""
 
 
+@pytest.mark.parametrize("lines", [1_900, 27_000])
+def test_who_writes_many_rules_is_not_studied_for_hours(lines: int) -> None:
+    """The refusal stands; which rule it was is looked for among few."""
+    text = "User-agent: other\n" + "Disallow: /aaaa\n" * lines + "User-agent: Toolcrib\nDisallow: /\n"
+    assert RobotsTxt(text, "Toolcrib").refusal("http://x/aaaaa") == "Disallow"
+
+
 @pytest.mark.parametrize(
     ("user_agent", "name"),
     [

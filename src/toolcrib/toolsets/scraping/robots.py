@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 MOST_BYTES = 512_000
 """As much of a robots.txt is read, somewhat more than RFC 9309 asks for."""
 OWN_NAME = "Toolcrib"
+_MOST_LINES = 2000
+_MOST_TRIED = 5
+"""Which rule refused is looked for in a file that its host wrote: nobody waits long for the answer."""
 
 _COMPATIBLE = re.compile(r"compatible;\s*([A-Za-z][\w-]*)")
 _FIRST_PRODUCT = re.compile(r"([A-Za-z][\w-]*)")
@@ -41,11 +44,14 @@ class RobotsTxt:
         self.delay: float = self._rules.crawl_delay(name) or 0.0
 
     def refusal(self, url: str) -> str:
-        """The line that keeps the crawler away from ``url``, the longest if there are several; '' if it may go."""
+        """The line that keeps the crawler away from ``url``, the longest if there are several; '' if it may go.
+
+        Just ``Disallow`` if it cannot be found soon.
+        """
         if self._rules.can_fetch(url, self._name):
             return ""
         fitting = [number for number, alone in self._alone.items() if not alone.can_fetch(url, self._name)]
-        for number in sorted(fitting, key=lambda number: len(self._lines[number]), reverse=True):
+        for number in sorted(fitting, key=lambda number: len(self._lines[number]), reverse=True)[:_MOST_TRIED]:
             without = (line for at, line in enumerate(self._lines) if at == number or at not in fitting)
             if not self._parse("\n".join(without)).can_fetch(url, self._name):  # a line of our group, not of another's
                 return self._lines[number].partition("#")[0].strip()
@@ -53,6 +59,9 @@ class RobotsTxt:
 
     @cached_property
     def _alone(self) -> dict[int, Protego]:
-        """Every line that disallows something, as if it were the only one."""
+        """Every line that disallows something, as if it were the only one; none if they are too many."""
         found = ((number, _DISALLOW.match(line)) for number, line in enumerate(self._lines))
-        return {number: self._parse(f"User-agent: *\nDisallow: {rule[1]}") for number, rule in found if rule}
+        rules = [(number, rule[1]) for number, rule in found if rule]
+        if len(rules) > _MOST_LINES:
+            return {}
+        return {number: self._parse(f"User-agent: *\nDisallow: {rule}") for number, rule in rules}
