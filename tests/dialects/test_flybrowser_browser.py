@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from tests.dialects.flybrowser_samples import ClickTool
 from tests.toolsets.browser.pages import Web
 
 from toolcrib import MissingConfigError, SettingsError, ToolContext, ToolExistsError, tool
@@ -15,10 +16,8 @@ from toolcrib.dialects.flybrowser import (
     FlyBrowser,
     ModelCapability,
     PageController,
-    SafetyLevel,
     ToolCategory,
     ToolMetadata,
-    ToolParameter,
     ToolRegistry,
     ToolResult,
 )
@@ -42,53 +41,6 @@ async def chromium(chromium_path: str) -> AsyncIterator[Chromium]:
 
 
 # The samples of the seed
-
-
-class ClickTool(BaseTool):
-    """Tool for clicking elements on the page."""
-
-    metadata = ToolMetadata(
-        name="click",
-        description="Click on an element identified by selector",
-        category=ToolCategory.INTERACTION,
-        safety_level=SafetyLevel.LOW_RISK,
-        parameters=[
-            ToolParameter(
-                name="selector",
-                type="string",
-                description="CSS selector for the element to click",
-                required=True,
-            ),
-            ToolParameter(
-                name="timeout",
-                type="number",
-                description="Timeout in milliseconds",
-                default=5000,
-            ),
-        ],
-        returns_description="Confirmation of click action",
-        examples=[
-            'click(selector="#submit-btn")',
-            'click(selector=".nav-link", timeout=10000)',
-        ],
-        requires_page=True,
-        timeout_seconds=30.0,
-    )
-
-    async def execute(self, selector: str, timeout: int = 5000, **kwargs) -> ToolResult:
-        """Execute the click action."""
-        try:
-            element = await self.page.wait_for_selector(selector, timeout=timeout)
-            await element.click()
-
-            return ToolResult.success_result(
-                {
-                    "clicked": selector,
-                    "success": True,
-                }
-            )
-        except Exception as e:
-            return ToolResult.failure_result(f"Failed to click {selector}: {e!s}")
 
 
 class MyCustomTool(BaseTool):

@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any, Dict, List, Optional, Type
 
 import pytest
+from tests.dialects.flybrowser_samples import ScreenshotTool
 
 import toolcrib
 from toolcrib.dialects import flybrowser
@@ -137,18 +138,6 @@ def test_tool_registry() -> None:
 
 
 def test_the_sample_of_filtering(caplog: pytest.LogCaptureFixture) -> None:
-    class ScreenshotTool(BaseTool):
-        metadata = ToolMetadata(
-            name="screenshot",
-            description="Capture screenshot for visual analysis",
-            # This tool requires vision capability
-            required_capabilities=[ModelCapability.VISION],
-            optimal_capabilities=[ModelCapability.VISION],
-        )
-
-        async def execute(self, **kwargs: Any) -> ToolResult:
-            return ToolResult.success_result("png")
-
     registry = ToolRegistry()
     registry.register(ScreenshotTool)
     registry.register(Named)
